@@ -39,8 +39,9 @@ with its interval, or to keep the default.
 --budget is a deadline, kept within 10 %. A small budget has fewer settings and
 shorter runs.
 
-Objectives: cpu (CPU time per request), rps, p99, wall (of a batch command), or auto: wall
-for a batch, rps for a service that leaves part of its quota unused, else cpu.
+Objectives: cpu (CPU time per request), rps, p99, wall (of a batch command), or auto:
+wall for a batch, rps for a service that leaves part of its quota unused, else cpu of
+the settings that are not worse in throughput or latency.
 --constraint sets bounds that the winner must keep: p99<20ms, rss<=400MiB,
 rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 		Example: `  snug tune --cpus 1 --memory 512MiB --url http://127.0.0.1:8080/ -- ./server

@@ -19,10 +19,16 @@ func metricOf(objective string) (name string, ok bool) {
 	return name, ok
 }
 
-// guarded lists the metrics in which a better setting must not be worse. P50 is one of
-// them because it shows a queue behind too few Ps first: with one P under a 1-CPU quota
-// half of all requests wait, and the tail need not be longer.
-var guarded = map[string]bool{metric.CPU: true, metric.RPS: true, metric.Wall: true, metric.P50: true, metric.P99: true}
+// Guarded reports whether a better setting must not be worse in a metric. P50 is one because
+// it shows a queue behind too few Ps first: with one P under a 1-CPU quota half of all
+// requests wait, and the tail need not be longer.
+func Guarded(name string) bool {
+	switch name {
+	case metric.CPU, metric.RPS, metric.Wall, metric.P50, metric.P99:
+		return true
+	}
+	return false
+}
 
 // errorMargin is how much the share of failed operations may rise.
 const errorMargin = 0.001

@@ -78,7 +78,7 @@ func Waits(c *finding.Cell, machineCPUs int) bool {
 // blocks reports whether a setting that is worse in this metric cannot win. Memory is a
 // price, unless it is the objective.
 func (c *container) blocks(name string) bool {
-	return guarded[name] || slices.Contains(c.order[:min(1, len(c.order))], name)
+	return Guarded(name) || slices.Contains(c.order[:min(1, len(c.order))], name)
 }
 
 // fewest returns, of settings that are all better than the baseline in a metric, the one

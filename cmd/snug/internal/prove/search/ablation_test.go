@@ -9,6 +9,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // cache is a service whose live heap fills 60 % of 256 MiB: without a GOMEMLIMIT it is
@@ -142,5 +143,40 @@ func TestGOGCOffKeepsItsLimit(t *testing.T) {
 	want := []finding.Knobs{{GOGC: "off", GOMEMLIMIT: "400MiB"}, {GOMAXPROCS: "1", GOMEMLIMIT: "400MiB"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("without each knob %+v, want %+v", got, want)
+	}
+}
+
+// TestChoice: which cell of a confirmation is to be set. Cell 0 is the leader, 1 the baseline, 2 the
+// leader without GOMAXPROCS.
+func TestChoice(t *testing.T) {
+	objective, _ := ParseObjective("cpu")
+	better := func(cell int) finding.Comparison {
+		return finding.Comparison{Cell: cell, Metric: metric.CPU, Word: finding.Better}
+	}
+	slower := func(cell int) finding.Comparison {
+		return finding.Comparison{Cell: cell, Metric: metric.RPS, Word: finding.Worse}
+	}
+	for _, c := range []struct {
+		name        string
+		auto        bool
+		needed      bool
+		comparisons []finding.Comparison
+		want        int
+	}{
+		{"the leader", true, true, []finding.Comparison{better(0), better(2)}, 0},
+		{"a knob less", true, false, []finding.Comparison{better(0), better(2)}, 2},
+		{"the leader serves less", true, true, []finding.Comparison{better(0), slower(0), better(2)}, 2},
+		{"both serve less", true, true, []finding.Comparison{better(0), slower(0), better(2), slower(2)}, 1},
+		{"the other is not better", true, true, []finding.Comparison{better(0), slower(0)}, 1},
+		{"no gain", true, false, []finding.Comparison{better(2)}, 1},
+		{"an objective was given", false, true, []finding.Comparison{better(0), slower(0), better(2)}, 0},
+	} {
+		s := search{in: Input{Objective: objective, Auto: c.auto}, tune: &finding.Tune{Confirm: &finding.Confirm{
+			Without: make([]finding.Cell, 1), Comparisons: c.comparisons, Answer: 1,
+			Knobs: []finding.KnobTest{{Knob: "GOMAXPROCS", Cell: 2, Needed: c.needed}},
+		}}}
+		if s.choose(); s.tune.Confirm.Answer != c.want {
+			t.Errorf("%s: %d, want %d", c.name, s.tune.Confirm.Answer, c.want)
+		}
 	}
 }

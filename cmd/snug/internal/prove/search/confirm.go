@@ -255,21 +255,37 @@ func find(all []finding.Comparison, cell int, metric string) *finding.Comparison
 
 // choose sets the answer of the confirmation: the leader if it won. A knob that it does
 // not need is left out, if the setting without it won as well: what is recommended has
-// always been shown to be better than the baseline.
+// always been shown to be better than the baseline. Where a knob makes the leader worse in
+// what must not be worse, the setting without it takes its place.
 func (s *search) choose() {
 	c := s.tune.Confirm
 	if !s.won(0) {
 		return
 	}
-	c.Answer = 0
+	if s.worse(0) == nil {
+		c.Answer = 0
+	}
 	for _, k := range c.Knobs {
-		if k.Needed || !s.won(k.Cell) {
+		if k.Needed && c.Answer == 0 || !s.won(k.Cell) || s.worse(k.Cell) != nil {
 			continue
 		}
-		if c.Answer == 0 || k.Knob == knobNames[procsKnob] {
+		if c.Answer < 2 || k.Knob == knobNames[procsKnob] {
 			c.Answer = k.Cell
 		}
 	}
+}
+
+// worse returns in what a cell of the confirmation is worse and must not be; nil = nothing.
+func (s *search) worse(cell int) *finding.Broken {
+	if !s.in.Auto {
+		return nil
+	}
+	for _, o := range s.tune.Confirm.Comparisons {
+		if o.Cell == cell && o.Word == finding.Worse && experiment.Guarded(o.Metric) {
+			return &finding.Broken{Code: finding.BrokeWorse, Bound: o.Metric}
+		}
+	}
+	return nil
 }
 
 // gain returns the comparison of a cell of the confirmation with the baseline in the

@@ -25,7 +25,10 @@ type judge struct {
 	sizes       [knobs]int // levels by knob
 	objective   Objective
 	constraints []Constraint // the user's and those of limits
-	errors      float64      // error ratio of the baseline
+	// guard is a bound by which candidates are ranked; whether it holds is decided by the
+	// pairs of the confirmation. nil is none.
+	guard  *Constraint
+	errors float64 // error ratio of the baseline
 }
 
 // standing is what the runs say about one candidate.
@@ -56,6 +59,9 @@ func (j *judge) rank(runs []finding.Run, z float64) ([]standing, surface) {
 	}
 	for _, c := range j.constraints {
 		j.bound(out, cells, c, z)
+	}
+	if j.guard != nil {
+		j.bound(out, cells, *j.guard, 0)
 	}
 	slices.SortStableFunc(out, func(a, b standing) int {
 		return cmp.Or(

@@ -14,6 +14,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // Input describes a search.
@@ -31,7 +32,8 @@ type Input struct {
 	Snug      *finding.Knobs
 	Objective Objective
 	// Auto replaces the objective by throughput where the setting to beat waits for
-	// something else than CPU time, see [experiment.Waits].
+	// something else than CPU time, see [experiment.Waits]. Elsewhere a setting then wins
+	// only if it is not worse in a metric of [experiment.Guarded].
 	Auto        bool
 	Constraints []Constraint
 	// Budget is how long the search may take. PerRun is about how long a run takes, for
@@ -275,11 +277,18 @@ func (s *search) reference(ctx context.Context) error {
 // has the same runs, and so the same objective.
 func (s *search) follow() {
 	c := finding.Cell{Arm: s.refArm(), Rounds: s.judge.byCell(s.runs)[s.ref]}
-	if !s.in.Auto || !experiment.Waits(&c, s.in.CPUs) {
-		return
+	switch {
+	case !s.in.Auto:
+	case experiment.Waits(&c, s.in.CPUs):
+		s.in.Auto = false // more CPU time per request is a price of more throughput
+		s.in.Objective, _ = ParseObjective("rps")
+		s.judge.objective, s.tune.Objective = s.in.Objective, s.in.Objective.String()
+	case !experiment.OpenLoop(c.Arm):
+		if rps := s.medianOf(metric.MetricOf(metric.RPS).Run); rps != nil {
+			m, _ := figureOf("rps")
+			s.judge.guard = &Constraint{figure: m, bound: *rps / (1 + margins["rps"]), text: "rps"}
+		}
 	}
-	s.in.Objective, _ = ParseObjective("rps")
-	s.judge.objective, s.tune.Objective = s.in.Objective, s.in.Objective.String()
 }
 
 // candidates makes the space from what was measured so far, and returns its factors.

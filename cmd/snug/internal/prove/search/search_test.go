@@ -156,6 +156,34 @@ func TestObjectiveFollowsTheData(t *testing.T) {
 	}
 }
 
+// TestNoSettingWinsByServingLess: one P makes requests cheaper and leaves a part of the quota idle.
+// Without an objective GOGC alone wins; with one the price is told.
+func TestNoSettingWinsByServingLess(t *testing.T) {
+	onePays := func(a finding.Arm) float64 {
+		cpu := gogcHelps(a)
+		if a.GOMAXPROCS == "1" {
+			cpu -= 0.15
+		}
+		return cpu
+	}
+	for auto, want := range map[bool]finding.Knobs{true: {GOGC: "400"}, false: {GOMAXPROCS: "1", GOGC: "400"}} {
+		in := input(t, "cpu")
+		in.Auto, in.Base.Load, in.Base.Quota = auto, "saturated", 1
+		w := newWorld(0.005, 1, onePays)
+		w.alter = func(r *finding.Run) {
+			cpu, rps := 0.99*r.Window, 0.99 / *r.CPUPerOp
+			if r.Arm.GOMAXPROCS == "1" {
+				cpu, rps = 0.7*r.Window, 0.7 / *r.CPUPerOp
+			}
+			r.CPU, r.RPS = &cpu, &rps
+		}
+		out := search1(t, in, w)
+		if out.Verdict.Best == nil || out.Cells[*out.Verdict.Best].Knobs != want {
+			t.Errorf("auto %t: %s, want %+v", auto, out.Verdict.Text, want)
+		}
+	}
+}
+
 func TestConstraints(t *testing.T) {
 	killed := func(r *finding.Run) { // GOGC of 400 and more is always killed, off only sometimes
 		if r.Arm.GOGC == "400" || r.Arm.GOGC == "800" {

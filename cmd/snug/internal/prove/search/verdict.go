@@ -77,6 +77,9 @@ func (s *search) confirmedBy(j *finding.Judged, at map[int]int) {
 		return
 	}
 	broken := s.broken(c.Winner, true)
+	if broken == nil {
+		broken = s.worse(0)
+	}
 	j.Setting, j.Gain = new(at[s.confirmed[c.Answer]]), s.gain(c.Answer)
 	switch {
 	case c.Answer != 1:

@@ -196,8 +196,11 @@ func (w searchWords) broken() string { return brokenText(w.j.Broken) }
 
 // brokenText describes the requirement that is not met.
 func brokenText(b *finding.Broken) string {
-	if b.Code == finding.BrokeBound {
+	switch b.Code {
+	case finding.BrokeBound:
 		return message.Clean(b.Bound) + " is not certain to hold"
+	case finding.BrokeWorse:
+		return metric.Called(b.Bound) + " is worse"
 	}
 	if text, ok := map[string]string{
 		finding.BrokeMemory:  "OOM-killed",

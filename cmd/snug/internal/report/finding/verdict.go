@@ -115,7 +115,7 @@ const (
 // Broken is a requirement that a setting of a search does not meet.
 type Broken struct {
 	Code  string `json:"code"`
-	Bound string `json:"bound,omitempty"` // only with code "bound"
+	Bound string `json:"bound,omitempty"` // with code "bound"; with code "worse" the metric
 }
 
 // Values of Broken.Code.
@@ -126,6 +126,7 @@ const (
 	BrokeLoad    = "load-not-served"
 	BrokeNothing = "nothing-finished"
 	BrokeBound   = "bound" // not certain to hold
+	BrokeWorse   = "worse" // than the setting to beat, in a metric that must not be
 )
 
 // Risk is a metric in which a winner may be worse, up to the bad end of its interval.
