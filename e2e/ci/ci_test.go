@@ -199,22 +199,30 @@ func TestDue(t *testing.T) {
 	}
 }
 
-func TestTooOld(t *testing.T) {
+// TestOldResults: a stage whose result is too old runs again; if it does not fit, that is an error.
+func TestOldResults(t *testing.T) {
 	all := []stage{{name: "always", every: true}, {name: "a"}, {name: "b"}}
 	past := repo{"new": {ago: maxBehind}, "old": {ago: maxBehind + 1}}
 	for name, test := range map[string]struct {
-		last results
-		says string
+		b      result
+		chosen string // or the end of the error
 	}{
-		"in time":             {results{"a": {commit: "new"}, "b": {commit: "new"}}, ""},
-		"one is too old":      {results{"a": {commit: "new"}, "b": {commit: "old"}}, "for: b (101 commits ago);"},
-		"never, so it is due": {results{"a": {commit: "new"}}, ""},
-		"a lost commit":       {results{"a": {commit: "rebased"}, "b": {commit: "new"}}, "for: a;"},
-		"nothing was kept":    {nil, ""},
+		"in time":       {result{commit: "new"}, "always"},
+		"too old":       {result{commit: "old", seconds: 60}, "always b"},
+		"a lost commit": {result{commit: "rebased", seconds: 60}, "always b"},
+		"does not fit":  {result{commit: "old", seconds: 3601}, "run .ci/full b and commit that file"},
 	} {
-		err := tooOld(all, test.last, past)
-		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: %v, want %q", name, err, test.says)
+		chosen, _, err := due(all, results{"a": {commit: "new"}, "b": test.b}, past, time.Hour)
+		var names []string
+		for _, s := range chosen {
+			names = append(names, s.name)
+		}
+		got := strings.Join(names, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasSuffix(got, test.chosen) {
+			t.Errorf("%s: %q, want %q", name, got, test.chosen)
 		}
 	}
 }

@@ -89,9 +89,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 	default:
-		if err := tooOld(stages, last, history); err != nil {
-			return err
-		}
 		if chosen, left, err = due(stages, last, history, maxDuration); err != nil {
 			return err
 		}

@@ -120,33 +120,16 @@ func (h history) behind(commit string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// tooOld returns an error if the last result of a stage that .ci/run may skip is too old. A stage
-// without a result is due anyway, so it is no error.
-func tooOld(all []stage, last results, repo repository) error {
-	var old []string
-	for _, s := range all {
-		if s.every || last[s.name].commit == "" {
-			continue
-		}
-		if n, err := repo.behind(last[s.name].commit); err != nil {
-			old = append(old, s.name) // its commit does not exist
-		} else if n > maxBehind {
-			old = append(old, fmt.Sprintf("%s (%d commits ago)", s.name, n))
-		}
-	}
-	if len(old) > 0 {
-		return fmt.Errorf("%s has no result within the last %d commits for: %s; run .ci/full and commit that file", resultFile, maxBehind, strings.Join(old, ", "))
-	}
-	return nil
-}
-
 // due returns the stages that a change needs: the stages of every change, the stages with a path
-// that has changed since they last passed, and the stages whose products these use. It adds the
-// shortest first, while the total stays within the limit. left names the others, with reasons.
+// that has changed since they last passed or whose result is more than maxBehind commits old, and
+// the stages whose products these use. It adds the shortest first, while the total stays within
+// the limit. left names the others, with reasons. An old result that the limit leaves out is an
+// error.
 func due(all []stage, last results, repo repository, within time.Duration) (chosen []stage, left []string, err error) {
 	taken := map[string]bool{}
 	var total time.Duration
 	var touched []stage
+	var old []string
 	why := map[string]string{} // by name, for stages that are not taken
 	for _, s := range all {
 		if s.every {
@@ -157,6 +140,12 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 		since := last[s.name].commit
 		if since == "" {
 			why[s.name] = "it has not passed yet"
+			touched = append(touched, s)
+			continue
+		}
+		if n, err := repo.behind(since); err != nil || n > maxBehind { // err: its commit does not exist
+			why[s.name] = "it last passed at " + since + ", which is too long ago"
+			old = append(old, s.name)
 			touched = append(touched, s)
 			continue
 		}
@@ -198,6 +187,10 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 		} else {
 			left = append(left, s.name+": "+why[s.name])
 		}
+	}
+	if old = slices.DeleteFunc(old, func(name string) bool { return taken[name] }); len(old) > 0 {
+		return nil, nil, fmt.Errorf("%s has no result within the last %d commits for: %s, which would not end within %v; run .ci/full %s and commit that file",
+			resultFile, maxBehind, strings.Join(old, ", "), within, strings.Join(old, " "))
 	}
 	return chosen, left, nil
 }
