@@ -74,6 +74,9 @@ func (s *source) kept(at site) bool {
 	for _, u := range s.uses(v) {
 		switch p := u.parent(0).(type) {
 		case *ast.CallExpr:
+			if id, ok := p.Fun.(*ast.Ident); ok && s.pass.TypesInfo.Types[id].IsBuiltin() && (id.Name == "len" || id.Name == "cap") {
+				continue // its length is not its content
+			}
 			if s.callee(p) != "runtime.KeepAlive" {
 				return false
 			}

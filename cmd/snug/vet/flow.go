@@ -4,39 +4,183 @@ package vet
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
-// arrivals returns the places that use the result of a call: directly, through
-// arithmetic, and through one variable or flag that it is assigned to. stored is that
-// variable, or nil. A place is the largest expression with the result's magnitude; its
-// parent is the use.
-func (s *source) arrivals(at site) (places []site, stored types.Object) {
-	top := s.operand(at)
-	places = []site{top}
-	if call, ok := top.parent(0).(*ast.CallExpr); ok && s.isFlag(call) {
-		if len(call.Args) > 0 {
-			if a, ok := call.Args[0].(*ast.UnaryExpr); ok {
-				stored = s.object(a.X) // flag.IntVar(&v, ...)
-			}
+// maxSteps is how many variables, fields, parameters and results a number is followed through.
+const maxSteps = 4
+
+// flow is where a number goes within its package: directly, through arithmetic, and through
+// variables, flags, fields, parameters and results of functions.
+type flow struct {
+	*source
+	drops  bool           // leave out what somebody bounds to a few
+	places []site         // the largest expressions with the number's magnitude; their parents are the uses
+	stored []types.Object // variables, fields and parameters that hold it
+	seen   map[types.Object]bool
+}
+
+// arrivals follows the result of a call. With drops it leaves out places where the number is bounded
+// to a few, as by min(n, 8).
+func (s *source) arrivals(at site, drops bool) *flow {
+	f := &flow{source: s, drops: drops, seen: map[types.Object]bool{}}
+	f.follow(at, nil, false, 0)
+	return f
+}
+
+// follow adds the places of a number that is at a site, held by a variable or a call's result (nil).
+// passed = it came in by a parameter, so that a result of the function may be of another call.
+func (f *flow) follow(at site, held types.Object, passed bool, steps int) {
+	top, bounded := f.operand(at)
+	call, _ := top.parent(0).(*ast.CallExpr)
+	flag, length := call != nil && f.isFlag(call), call != nil && f.length(call, top.node)
+	var into types.Object
+	switch {
+	case flag:
+		if a, ok := call.Args[0].(*ast.UnaryExpr); ok && a.Op == token.AND {
+			into = f.object(a.X) // flag.IntVar(&v, ...)
 		}
-		if stored == nil {
-			stored = s.target(top.up())
+		if into == nil {
+			into = f.target(top.up())
 		}
-	} else {
-		stored = s.target(top)
+	case call != nil && !length:
+		into = f.parameter(call, top.node)
+	default:
+		into = f.target(top)
 	}
-	if v, ok := stored.(*types.Var); !ok || v.IsField() || v.Pkg() != s.pass.Pkg {
-		return places, stored
+	if f.drops && (bounded || f.guarded(top, held) || into != nil && f.bounded(into)) {
+		return
 	}
-	for _, u := range s.uses(stored) {
+	f.places = append(f.places, top)
+	switch {
+	case steps == maxSteps:
+	case length:
+		f.elements(top.up(), passed, steps)
+	case into != nil:
+		f.through(into, passed || call != nil && !flag, steps)
+	case !passed:
+		f.returned(top, steps)
+	}
+}
+
+// returned follows the result of the function around a site to its calls, if the function returns the
+// number.
+func (f *flow) returned(top site, steps int) {
+	r, ok := top.parent(0).(*ast.ReturnStmt)
+	fn := top.function()
+	if !ok || fn == nil || len(r.Results) != 1 || top.inLiteral() {
+		return
+	}
+	o := f.pass.TypesInfo.Defs[fn.Name]
+	if o == nil || f.seen[o] {
+		return
+	}
+	f.seen[o] = true
+	for _, u := range f.uses(o) {
+		if call, ok := u.parent(0).(*ast.CallExpr); ok && call.Fun == u.node {
+			f.follow(u.up(), nil, false, steps+1)
+		}
+	}
+}
+
+// through follows a number into a variable, field or parameter.
+func (f *flow) through(o types.Object, passed bool, steps int) {
+	v, ok := o.(*types.Var)
+	if !ok || v.Name() == "_" || f.seen[v] {
+		return
+	}
+	f.seen[v] = true
+	f.stored = append(f.stored, v)
+	if v.Pkg() != f.pass.Pkg {
+		return
+	}
+	for _, u := range f.uses(v) {
 		if star, ok := u.parent(0).(*ast.StarExpr); ok && star.X == u.node {
 			u = u.up()
 		}
-		places = append(places, s.operand(u))
+		f.follow(u, v, passed, steps+1)
 	}
-	return places, stored
+}
+
+// elements follows the length of a slice that a call makes, into loops over the slice.
+func (f *flow) elements(at site, passed bool, steps int) {
+	v, ok := f.target(at).(*types.Var)
+	if !ok || v.Pkg() != f.pass.Pkg || f.seen[v] {
+		return
+	}
+	f.seen[v] = true
+	for _, u := range f.uses(v) {
+		switch p := u.parent(0).(type) {
+		case *ast.RangeStmt:
+			if p.X == u.node {
+				f.places = append(f.places, u)
+			}
+		case *ast.CallExpr:
+			if id, ok := p.Fun.(*ast.Ident); ok && id.Name == "len" && f.pass.TypesInfo.Types[id].IsBuiltin() {
+				f.follow(u.up(), nil, passed, steps+1)
+			}
+		}
+	}
+}
+
+// length reports whether an argument is the length of a slice that a call makes.
+func (s *source) length(call *ast.CallExpr, arg ast.Node) bool {
+	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
+	if !ok || id.Name != "make" || !s.pass.TypesInfo.Types[id].IsBuiltin() || len(call.Args) < 2 || call.Args[1] != arg {
+		return false
+	}
+	_, ok = s.pass.TypesInfo.TypeOf(call).Underlying().(*types.Slice)
+	return ok
+}
+
+// parameter returns the parameter that an argument is passed as, to a function of this package that
+// has a body; or nil.
+func (s *source) parameter(call *ast.CallExpr, arg ast.Node) types.Object {
+	var params *ast.FieldList
+	switch fun := ast.Unparen(call.Fun).(type) {
+	case *ast.FuncLit:
+		params = fun.Type.Params
+	default:
+		fn, ok := s.object(instantiated(fun)).(*types.Func)
+		if !ok || fn.Pkg() != s.pass.Pkg {
+			return nil
+		}
+		d := s.function(fn.Origin())
+		if d == nil {
+			return nil
+		}
+		params = d.Type.Params
+	}
+	i := 0
+	for _, field := range params.List {
+		if _, variadic := field.Type.(*ast.Ellipsis); variadic {
+			return nil
+		}
+		for _, name := range field.Names {
+			if i < len(call.Args) && call.Args[i] == arg {
+				return s.pass.TypesInfo.Defs[name]
+			}
+			i++
+		}
+		if len(field.Names) == 0 {
+			i++
+		}
+	}
+	return nil
+}
+
+// instantiated returns the generic function in an expression such as f[int], or the expression.
+func instantiated(fun ast.Expr) ast.Expr {
+	switch f := fun.(type) {
+	case *ast.IndexExpr:
+		return f.X
+	case *ast.IndexListExpr:
+		return f.X
+	}
+	return fun
 }
 
 // target returns the variable or field that an expression is assigned to, or nil.
@@ -54,6 +198,14 @@ func (s *source) target(at site) types.Object {
 				return s.object(p.Names[i])
 			}
 		}
+	case *ast.KeyValueExpr:
+		key, ok := p.Key.(*ast.Ident)
+		if !ok || p.Value != at.node {
+			return nil
+		}
+		if v, ok := s.object(key).(*types.Var); ok && v.IsField() {
+			return v.Origin()
+		}
 	}
 	return nil
 }
@@ -61,7 +213,7 @@ func (s *source) target(at site) types.Object {
 // isFlag reports whether a call defines a flag with a whole number as its default.
 func (s *source) isFlag(call *ast.CallExpr) bool {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
+	if !ok || len(call.Args) == 0 {
 		return false
 	}
 	switch sel.Sel.Name {
@@ -80,4 +232,80 @@ func argument(at site) *ast.CallExpr {
 		return nil
 	}
 	return call
+}
+
+// operand returns the largest expression around a site with the same magnitude: through arithmetic,
+// conversions, min and max. bounded reports whether a min on the way bounds it to a few.
+func (s *source) operand(at site) (top site, bounded bool) {
+	for len(at.path) > 0 {
+		switch p := at.parent(0).(type) {
+		case *ast.ParenExpr:
+		case *ast.BinaryExpr:
+			if !s.scales(p, at.node) {
+				return at, bounded
+			}
+		case *ast.CallExpr:
+			if p.Fun == at.node {
+				return at, bounded
+			}
+			switch s.extreme(p) {
+			case "min":
+				bounded = bounded || slices.ContainsFunc(p.Args, func(a ast.Expr) bool { return a != at.node && s.few(a) })
+			case "max":
+			default:
+				if !s.pass.TypesInfo.Types[p.Fun].IsType() {
+					return at, bounded
+				}
+			}
+		default:
+			return at, bounded
+		}
+		at = at.up()
+	}
+	return at, bounded
+}
+
+// extreme returns "min" or "max" if a call is one of them, of the language or of package math, or "".
+func (s *source) extreme(call *ast.CallExpr) string {
+	if id, ok := call.Fun.(*ast.Ident); ok && s.pass.TypesInfo.Types[id].IsBuiltin() && (id.Name == "min" || id.Name == "max") {
+		return id.Name
+	}
+	switch s.callee(call) {
+	case "math.Min":
+		return "min"
+	case "math.Max":
+		return "max"
+	}
+	return ""
+}
+
+// scales reports whether arithmetic keeps the magnitude of an operand: n*2, n-1 and n/2 are numbers
+// of CPUs as n is, but len(x)/n and len(x)*n are not.
+func (s *source) scales(e *ast.BinaryExpr, operand ast.Node) bool {
+	left := e.X == operand
+	other := e.X
+	if left {
+		other = e.Y
+	}
+	switch e.Op {
+	case token.ADD, token.MUL:
+		return !s.counts(other)
+	case token.SUB, token.SHL:
+		return left
+	case token.QUO, token.SHR:
+		return left && s.value(other) != nil
+	}
+	return false // a comparison, or logic
+}
+
+// counts reports whether an expression has the length of something in it.
+func (s *source) counts(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && (id.Name == "len" || id.Name == "cap") && s.pass.TypesInfo.Types[id].IsBuiltin() {
+			found = true
+		}
+		return !found
+	})
+	return found
 }

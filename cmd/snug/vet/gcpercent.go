@@ -34,18 +34,18 @@ func gcPercent(pass *analysis.Pass) (any, error) {
 		case s.readBack(at):
 			s.report(call, "gcpercent-read",
 				"debug.SetGCPercent(-1) is used to read GOGC: the call waits for a running collection, and nothing is collected until GOGC is set again; read /gc/gogc:percent of runtime/metrics")
-		case !s.restored(at) && !s.bounded():
+		case !s.restored(at) && !s.limited():
 			s.report(call, idUnboundedHeap,
-				"debug.SetGCPercent("+strconv.FormatInt(n, 10)+") turns the collector off, and this package sets no memory limit: the heap grows until the process is killed")
+				"debug.SetGCPercent("+strconv.FormatInt(n, 10)+") turns the collector off, and this package sets no memory limit that a container reaches: the heap grows until the process is killed")
 		}
 	}
 	return nil, nil
 }
 
-// bounded reports whether the package sets a memory limit.
-func (s *source) bounded() bool {
+// limited reports whether the package sets a memory limit that a container can reach.
+func (s *source) limited() bool {
 	for _, at := range s.calls["runtime/debug.SetMemoryLimit"] {
-		if n, ok := s.number(at.call().Args[0]); !ok || n >= 0 {
+		if n, ok := s.number(at.call().Args[0]); !ok || n >= 0 && n < hugeMemLimit {
 			return true
 		}
 	}

@@ -53,9 +53,14 @@ func goEnv(pass *analysis.Pass) (any, error) {
 		if len(call.Args) != 1 {
 			continue
 		}
-		if n, ok := s.number(call.Args[0]); ok && n >= 0 && n < minMemLimit {
+		switch n, ok := s.number(call.Args[0]); {
+		case !ok || n < 0:
+		case n < minMemLimit:
 			s.report(call, idTinyMemLimit,
 				"debug.SetMemoryLimit("+strconv.FormatInt(n, 10)+") is in bytes, and less than an idle Go program needs: it collects all the time; math.MaxInt64 sets no limit, -1 reads the limit")
+		case isHuge(n):
+			s.report(call, idHugeMemLimit,
+				"debug.SetMemoryLimit of "+tebibytes(n)+", which no container reaches: it bounds nothing; GOMEMLIMIT in the environment fits the container, math.MaxInt64 sets no limit")
 		}
 	}
 	return nil, nil

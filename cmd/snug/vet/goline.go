@@ -57,11 +57,11 @@ func goLine(pass *analysis.Pass) (any, error) {
 	file := pass.Fset.AddFile(says.path, -1, len(says.text))
 	file.SetLinesForContent(says.text)
 	pos := file.LineStart(says.goLine)
-	s.report(span{pos, pos + token.Pos(len("go ")+len(says.version))}, "go-line-old", message)
+	s.report(span{pos, pos + token.Pos(len("go ")+len(says.version))}, GoLineOld, message)
 	return nil, nil
 }
 
-func (m *modFile) silences() bool { return slices.Contains(m.ignores, "go-line-old") }
+func (m *modFile) silences() bool { return slices.Contains(m.ignores, GoLineOld) }
 
 // builds returns the version of Go whose defaults are built into programs with these
 // GODEBUG settings, and the defaults that prevent reading the quota; nil if the quota is
@@ -99,12 +99,14 @@ type span struct{ pos, end token.Pos }
 func (s span) Pos() token.Pos { return s.pos }
 func (s span) End() token.Pos { return s.end }
 
-// sizesItself reports whether a program sets GOMAXPROCS itself or by a module.
+// sizesItself reports whether a program sets GOMAXPROCS itself or by a module, to another number than
+// the machine's, which it would be anyway.
 func (s *source) sizesItself() bool {
-	if s.imports("go.uber.org/automaxprocs", snugPath) {
+	if s.imports(maxprocsPath, snugPath) {
 		return true
 	}
-	return slices.ContainsFunc(s.calls["runtime.GOMAXPROCS"], func(at site) bool { return !s.reads(at.call()) })
+	machine := s.setFrom(s.calls["runtime.NumCPU"])
+	return slices.ContainsFunc(s.calls["runtime.GOMAXPROCS"], func(at site) bool { return !s.reads(at.call()) && !machine[at.call()] })
 }
 
 // directives returns the //go:debug lines of a file.

@@ -20,6 +20,7 @@ import (
 // findings are in other files than Go's, which analysistest does not support.
 func TestGoLine(t *testing.T) {
 	const plain, procs = "package main\n\nfunc main() {}\n", "package main\n\nimport \"runtime\"\n\nfunc main() { runtime.GOMAXPROCS(2) }\n"
+	const machine = "package main\n\nimport \"runtime\"\n\nfunc main() { runtime.GOMAXPROCS(runtime.NumCPU()) }\n"
 	for _, c := range []struct{ name, dir, mod, work, source, want string }{
 		{"old", ".", "module m\n\ngo 1.24.3\n", "", plain, "go.mod:3: go 1.24.3 builds containermaxprocs=0,updatemaxprocs=0"},
 		{"new", ".", "module m\n\ngo 1.25\n", "", plain, ""},
@@ -28,6 +29,7 @@ func TestGoLine(t *testing.T) {
 		{"an example", "examples/a", "module m\n\ngo 1.20\n", "", plain, ""},
 		{"a program below", "cmd/a", "module m\n\ngo 1.20\n", "", plain, "go.mod:3: "},
 		{"sets it itself", ".", "module m\n\ngo 1.20\n", "", procs, ""},
+		{"sets what it would be", ".", "module m\n\ngo 1.20\n", "", machine, "go.mod:3: "},
 		{"decided in go.mod", ".", "module m\n\ngo 1.20\n\ngodebug containermaxprocs=1\n", "", plain, ""},
 		{"decided in a block", ".", "module m\n\ngo 1.20\n\ngodebug (\n\tcontainermaxprocs=1\n\tupdatemaxprocs=1\n)\n", "", plain, ""},
 		{"decided in source", ".", "module m\n\ngo 1.20\n", "", "//go:debug containermaxprocs=0\n" + plain, ""},
@@ -85,7 +87,7 @@ func goLineSays(t *testing.T, path string) string {
 		at.Filename, at.Column = filepath.Base(at.Filename), 0
 		said += at.String() + ": " + d.Message
 	}
-	s, err := collect(pass)
+	s, err := collect(pass, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,8 @@ package vet
 
 import (
 	"go/ast"
-	"go/version"
+	"maps"
 	"strconv"
-	"strings"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -24,25 +23,14 @@ func gomaxprocs(pass *analysis.Pass) (any, error) {
 	if len(sets) == 0 {
 		return nil, nil
 	}
-	// Calls that get the value of runtime.NumCPU, or of a read of GOMAXPROCS.
-	fromCPU, fromProcs := map[*ast.CallExpr]bool{}, map[*ast.CallExpr]bool{}
-	trace := func(from []site, into map[*ast.CallExpr]bool) {
-		for _, at := range from {
-			places, _ := s.arrivals(at)
-			for _, p := range places {
-				if call := argument(p); call != nil && s.callee(call) == "runtime.GOMAXPROCS" {
-					into[call] = true
-				}
-			}
-		}
-	}
-	trace(s.calls["runtime.NumCPU"], fromCPU)
+	fromCPU, fromProcs := s.setFrom(s.calls["runtime.NumCPU"]), map[*ast.CallExpr]bool{}
 	for _, at := range sets {
 		// A set returns the old value; setting that again restores it.
 		if s.reads(at.call()) && s.target(at) == nil {
-			trace([]site{at}, fromProcs)
+			maps.Copy(fromProcs, s.setFrom([]site{at}))
 		}
 	}
+	quota := s.ignoresQuota()
 	for _, at := range sets {
 		call := at.call()
 		if len(call.Args) != 1 || s.reads(call) {
@@ -50,36 +38,36 @@ func gomaxprocs(pass *analysis.Pass) (any, error) {
 		}
 		n, constant := s.number(call.Args[0])
 		switch {
-		case fromCPU[call] && oldLine(pass) != "":
+		case fromCPU[call] && quota != nil:
 			s.report(call, "gomaxprocs-numcpu",
-				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; with go "+oldLine(pass)+" in go.mod the runtime ignores it too: write go 1.25, then remove the call")
+				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; "+quota.says(s)+", then remove the call")
 		case fromCPU[call]:
 			s.report(call, "gomaxprocs-numcpu",
 				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; without the call Go uses the quota and follows it",
 				s.unset(at)...)
-		case fromProcs[call] && isNested(call):
+		case fromProcs[call] && isNested(call) && quota == nil: // else nothing follows a quota
 			s.report(call, "gomaxprocs-frozen",
 				"runtime.GOMAXPROCS is set to its current value: the value stays, and the runtime no longer follows a changing CPU quota",
 				s.unset(at)...)
 		case constant && n > 1: // one P exceeds no quota, and is intended
 			s.report(call, "gomaxprocs-constant",
-				"runtime.GOMAXPROCS("+strconv.FormatInt(n, 10)+") is the same in every container, and the runtime no longer follows the CPU quota")
+				"runtime.GOMAXPROCS("+strconv.FormatInt(n, 10)+") is the same in every container, whatever its CPU quota")
 		}
 	}
 	return nil, nil
 }
 
-// oldLine returns the go line of the package's module if its programs do not read the CPU quota;
-// "" = they do, or the line is not known.
-func oldLine(pass *analysis.Pass) string {
-	if pass.Module == nil || pass.Module.GoVersion == "" {
-		return ""
+// setFrom returns the calls of runtime.GOMAXPROCS that get the result of one of these calls.
+func (s *source) setFrom(from []site) map[*ast.CallExpr]bool {
+	into := map[*ast.CallExpr]bool{}
+	for _, at := range from {
+		for _, p := range s.arrivals(at, false).places {
+			if call := argument(p); call != nil && s.callee(call) == "runtime.GOMAXPROCS" {
+				into[call] = true
+			}
+		}
 	}
-	line := strings.TrimPrefix(pass.Module.GoVersion, "go")
-	if version.Compare(version.Lang("go"+line), quotaAware) >= 0 {
-		return ""
-	}
-	return line
+	return into
 }
 
 // isNested reports whether the argument is itself a plain call of runtime.GOMAXPROCS.

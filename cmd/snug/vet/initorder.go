@@ -54,8 +54,7 @@ func initOrder(pass *analysis.Pass) (any, error) {
 // setsAgain reports whether GOMAXPROCS is set to a number, for example the default of a
 // flag.
 func (s *source) setsAgain(at site) bool {
-	places, _ := s.arrivals(at)
-	return slices.ContainsFunc(places, func(p site) bool {
+	return slices.ContainsFunc(s.arrivals(at, false).places, func(p site) bool {
 		call := argument(p)
 		return call != nil && s.callee(call) == "runtime.GOMAXPROCS"
 	})

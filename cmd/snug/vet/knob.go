@@ -32,6 +32,14 @@ type Problem struct {
 // program collects all the time, because its runtime and stacks need more.
 const minMemLimit = 2 << 20
 
+// hugeMemLimit is a GOMEMLIMIT that no container reaches, in bytes: more than all but the largest
+// machines have.
+const hugeMemLimit = 1 << 40
+
+// isHuge reports whether a memory limit in bytes bounds nothing, although it is meant to:
+// math.MaxInt64 sets no limit. Source: runtime/debug.SetMemoryLimit.
+func isHuge(n int64) bool { return n >= hugeMemLimit && n != math.MaxInt64 }
+
 // Knob returns the problems of the value of an environment variable, as the Go runtime
 // reads it at start. Variables other than GOMAXPROCS, GOMEMLIMIT, GOGC and GODEBUG have
 // none.
@@ -78,8 +86,14 @@ func memLimit(value string) []Problem {
 		text := "GOMEMLIMIT=" + value + " is " + strconv.FormatInt(n, 10) + " bytes, less than an idle Go program needs: it collects all the time"
 		return []Problem{{idTinyMemLimit, text, likelyBytes(value + "M")}}
 	}
+	if isHuge(n) {
+		return []Problem{{idHugeMemLimit, "GOMEMLIMIT=" + value + " is " + tebibytes(n) + ", which no container reaches: it bounds nothing", ""}}
+	}
 	return nil
 }
+
+// tebibytes returns a number of bytes in TiB, rounded down.
+func tebibytes(n int64) string { return strconv.FormatInt(n>>40, 10) + " TiB" }
 
 // byteCount parses a size as the Go runtime does.
 func byteCount(s string) (int64, bool) {
@@ -118,7 +132,7 @@ func likelyBytes(value string) string {
 		return ""
 	}
 	likely := strconv.FormatInt(n, 10) + unit + "iB"
-	if n, ok := byteCount(likely); !ok || n < minMemLimit {
+	if n, ok := byteCount(likely); !ok || n < minMemLimit || isHuge(n) {
 		return "" // too large, or too small to be intended
 	}
 	return likely

@@ -28,11 +28,11 @@ const maxprocsPath = "go.uber.org/automaxprocs"
 
 func autoMaxProcs(pass *analysis.Pass) (any, error) {
 	s := sourceOf(pass)
-	if pass.Module == nil || pass.Module.GoVersion == "" || pass.Module.Path == maxprocsPath {
+	if pass.Module == nil || pass.Module.GoVersion == "" || pass.Module.Path == maxprocsPath || !s.imports(maxprocsPath) {
 		return nil, nil
 	}
 	line := "go" + strings.TrimPrefix(pass.Module.GoVersion, "go")
-	if version.Compare(version.Lang(line), quotaAware) < 0 {
+	if version.Compare(version.Lang(line), quotaAware) < 0 || s.ignoresQuota() != nil {
 		return nil, nil
 	}
 	for _, f := range s.files {

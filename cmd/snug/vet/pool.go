@@ -39,14 +39,19 @@ var sizingFlags = regexp.MustCompile(`^(p|cpus?|procs|threads|processes)$`)
 
 func poolSize(pass *analysis.Pass) (any, error) {
 	s := sourceOf(pass)
+	var quota *unaware
+	if len(s.calls["runtime.NumCPU"])+len(s.calls["runtime.GOMAXPROCS"]) > 0 {
+		quota = s.ignoresQuota()
+	}
 	for _, at := range s.calls["runtime.NumCPU"] {
 		if what := s.sized(at); what != "" && !s.weighed(at) && !s.setsAgain(at) {
+			instead, fixes := s.instead(at, quota)
 			s.report(at.node, "pool-numcpu",
-				what+" is sized by runtime.NumCPU, which ignores the CPU quota: in a container it may be many times too large; use runtime.GOMAXPROCS(0)",
-				analysis.SuggestedFix{Message: "use runtime.GOMAXPROCS(0)", TextEdits: []analysis.TextEdit{{
-					Pos: at.node.Pos(), End: at.node.End(), NewText: []byte(runtimeName(at.call()) + ".GOMAXPROCS(0)"),
-				}}})
+				what+" is sized by runtime.NumCPU, which ignores the CPU quota: in a container it may be many times too large; "+instead, fixes...)
 		}
+	}
+	if quota != nil && !s.setsProcs(snugPath) {
+		return nil, nil // GOMAXPROCS does not follow the quota
 	}
 	for _, at := range s.calls["runtime.GOMAXPROCS"] {
 		if !s.reads(at.call()) || !once(at) || s.setsAgain(at) {
@@ -58,6 +63,20 @@ func poolSize(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return nil, nil
+}
+
+// instead returns what to write in place of runtime.NumCPU, and the fix if that is safe: if GOMAXPROCS
+// is the quota, and if the result is no pool-at-start.
+func (s *source) instead(at site, quota *unaware) (string, []analysis.SuggestedFix) {
+	switch {
+	case quota != nil && !s.setsProcs(snugPath, maxprocsPath):
+		return "runtime.GOMAXPROCS(0) is the same number with " + quota.because + ": " + quota.cure + ", then use it", nil
+	case once(at):
+		return "use runtime.GOMAXPROCS(0), read where the work starts", nil
+	}
+	return "use runtime.GOMAXPROCS(0)", []analysis.SuggestedFix{{Message: "use runtime.GOMAXPROCS(0)", TextEdits: []analysis.TextEdit{{
+		Pos: at.node.Pos(), End: at.node.End(), NewText: []byte(runtimeName(at.call()) + ".GOMAXPROCS(0)"),
+	}}}}
 }
 
 // weighed reports whether the function around a call also reads GOMAXPROCS: it then has
@@ -77,25 +96,25 @@ func runtimeName(call *ast.CallExpr) string {
 // once reports whether code runs once: at package level, in init or in main, and not in
 // a function literal.
 func once(at site) bool {
-	for _, n := range at.path {
-		if _, ok := n.(*ast.FuncLit); ok {
-			return false
-		}
-	}
 	f := at.function()
-	return f == nil || f.Recv == nil && (f.Name.Name == "init" || f.Name.Name == "main")
+	return !at.inLiteral() && (f == nil || f.Recv == nil && (f.Name.Name == "init" || f.Name.Name == "main"))
 }
 
 // sized names the pool that a number is the size of, or returns "".
 func (s *source) sized(at site) string {
-	places, stored := s.arrivals(at)
-	for _, p := range places {
+	f := s.arrivals(at, true)
+	for _, p := range f.places {
 		if what := s.sizedAt(p); what != "" {
+			if fn := p.function(); fn != nil && fn != at.function() {
+				what = strings.Replace(what, "of this loop", "of a loop in "+fn.Name.Name, 1)
+			}
 			return what
 		}
 	}
-	if v, ok := stored.(*types.Var); ok && sizes(v.Name()) {
-		return v.Name()
+	for _, o := range f.stored {
+		if sizes(o.Name()) {
+			return o.Name()
+		}
 	}
 	return ""
 }
@@ -110,11 +129,11 @@ func (s *source) sizedAt(at site) string {
 		return s.sizedByCall(p, at)
 	case *ast.BinaryExpr: // the condition of a loop: i < n
 		loop, ok := at.parent(1).(*ast.ForStmt)
-		if ok && loop.Cond == p && p.Op != token.NEQ && p.Op != token.EQL && starts(loop.Body) {
+		if ok && loop.Cond == p && p.Op != token.NEQ && p.Op != token.EQL && s.starts(loop.Body) {
 			return "the number of goroutines of this loop"
 		}
 	case *ast.RangeStmt:
-		if p.X == at.node && starts(p.Body) {
+		if p.X == at.node && s.starts(p.Body) {
 			return "the number of goroutines of this loop"
 		}
 	case *ast.KeyValueExpr:
@@ -129,11 +148,17 @@ func (s *source) sizedAt(at site) string {
 	return ""
 }
 
+// sizedByCall is sizedAt for an argument.
 func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 	fun := ast.Unparen(call.Fun)
 	if id, ok := fun.(*ast.Ident); ok && id.Name == "make" && s.pass.TypesInfo.Types[fun].IsBuiltin() {
-		if _, ok := s.pass.TypesInfo.TypeOf(call).Underlying().(*types.Chan); ok {
+		switch made := s.pass.TypesInfo.TypeOf(call).Underlying().(type) {
+		case *types.Chan:
 			return "a channel's buffer"
+		case *types.Slice:
+			if _, ok := made.Elem().Underlying().(*types.Chan); ok {
+				return "a slice of channels"
+			}
 		}
 		return ""
 	}
@@ -147,14 +172,8 @@ func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 			}
 		}
 	}
-	switch f := fun.(type) {
-	case *ast.IndexExpr:
-		fun = f.X
-	case *ast.IndexListExpr:
-		fun = f.X
-	}
 	var name *ast.Ident
-	switch f := fun.(type) {
+	switch f := instantiated(fun).(type) {
 	case *ast.Ident:
 		name = f
 	case *ast.SelectorExpr:
@@ -162,22 +181,37 @@ func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 	default:
 		return ""
 	}
-	if !pools.MatchString(name.Name) {
-		return ""
-	}
 	f, ok := s.pass.TypesInfo.ObjectOf(name).(*types.Func)
 	if !ok || f.Pkg() == nil {
 		return ""
 	}
-	if strings.HasSuffix(name.Name, "Limit") && f.Pkg().Path() != "golang.org/x/sync/errgroup" {
-		return ""
+	if pools.MatchString(name.Name) && (!strings.HasSuffix(name.Name, "Limit") || f.Pkg().Path() == "golang.org/x/sync/errgroup") {
+		return "the argument of " + name.Name
 	}
-	return "the argument of " + name.Name
+	if p := named(f, call, at.node); sizes(p) {
+		return "the argument " + p + " of " + name.Name
+	}
+	return ""
 }
 
-// starts reports whether the body of a loop starts a goroutine: by a go statement, or by
-// a method Go, as of sync.WaitGroup and errgroup.Group.
-func starts(body *ast.BlockStmt) bool {
+// named returns the name of the parameter that an argument is passed as, or "".
+func named(f *types.Func, call *ast.CallExpr, arg ast.Node) string {
+	params := f.Signature().Params()
+	for i, a := range call.Args {
+		if a == arg && i < params.Len() && !(f.Signature().Variadic() && i >= params.Len()-1) {
+			return params.At(i).Name()
+		}
+	}
+	return ""
+}
+
+// starts reports whether the body of a loop starts a goroutine: by a go statement, by a method Go, as
+// of sync.WaitGroup and errgroup.Group, or by a function of this package with a go statement.
+func (s *source) starts(body *ast.BlockStmt) bool {
+	return s.startsWithin(body, true)
+}
+
+func (s *source) startsWithin(body *ast.BlockStmt, calls bool) bool {
 	found := false
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -186,6 +220,12 @@ func starts(body *ast.BlockStmt) bool {
 		case *ast.CallExpr:
 			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Go" && len(n.Args) == 1 {
 				found = true
+				break
+			}
+			if fn, ok := s.object(n.Fun).(*types.Func); ok && calls && fn.Pkg() == s.pass.Pkg {
+				if d := s.function(fn.Origin()); d != nil {
+					found = s.startsWithin(d.Body, false)
+				}
 			}
 		case *ast.FuncLit:
 			return false

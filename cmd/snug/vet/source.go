@@ -13,15 +13,19 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// sourceAnalyzer walks a package once for all others.
-var sourceAnalyzer = &analysis.Analyzer{
-	Name:       "snugsource",
-	Doc:        "collect the calls that the other analyzers judge",
-	Run:        collect,
-	ResultType: reflect.TypeFor[*source](),
+// sourceAnalyzer walks a package once for all others; testAnalyzer also walks its test files.
+var sourceAnalyzer, testAnalyzer = collector(false), collector(true)
+
+func collector(tests bool) *analysis.Analyzer {
+	return &analysis.Analyzer{
+		Name:       "snugsource",
+		Doc:        "collect the calls that the other analyzers judge",
+		Run:        func(pass *analysis.Pass) (any, error) { return collect(pass, tests) },
+		ResultType: reflect.TypeFor[*source](),
+	}
 }
 
-// source is the result of one walk over the files of a package, without tests.
+// source is the result of one walk over the files of a package.
 type source struct {
 	pass    *analysis.Pass
 	files   []*ast.File
@@ -49,6 +53,11 @@ func (s site) parent(i int) ast.Node {
 
 // up returns the site of the parent.
 func (s site) up() site { return site{s.path[len(s.path)-1], s.path[:len(s.path)-1]} }
+
+// inLiteral reports whether a site is in a function literal.
+func (s site) inLiteral() bool {
+	return slices.ContainsFunc(s.path, func(n ast.Node) bool { _, ok := n.(*ast.FuncLit); return ok })
+}
 
 // keep returns a copy of the site that stays valid when the walk continues.
 func (s site) keep() site { return site{s.node, slices.Clone(s.path)} }
@@ -91,10 +100,10 @@ const (
 	memlimitPath = "github.com/KimMachineGun/automemlimit"
 )
 
-func collect(pass *analysis.Pass) (any, error) {
+func collect(pass *analysis.Pass, tests bool) (*source, error) {
 	s := &source{pass: pass, calls: map[string][]site{}, ignores: map[string][]ignore{}}
 	for _, f := range pass.Files {
-		if isTest(pass, f) {
+		if !tests && isTest(pass, f) {
 			continue
 		}
 		s.files = append(s.files, f)
@@ -124,9 +133,14 @@ func isTest(pass *analysis.Pass, f *ast.File) bool {
 
 // sourceOf returns the result of the walk, for a pass that reports under its own name.
 func sourceOf(pass *analysis.Pass) *source {
-	s := *pass.ResultOf[sourceAnalyzer].(*source)
-	s.pass = pass
-	return &s
+	for _, by := range []*analysis.Analyzer{sourceAnalyzer, testAnalyzer} {
+		if walked, ok := pass.ResultOf[by].(*source); ok {
+			s := *walked
+			s.pass = pass
+			return &s
+		}
+	}
+	panic("no source: the analyzer does not require it")
 }
 
 // callee returns the called function if it is qualified by the name of its package, such
@@ -210,13 +224,23 @@ func (s *source) object(e ast.Expr) types.Object {
 	return nil
 }
 
-// uses returns the places that name a variable other than to set it, in the package's
-// files without tests.
+// uses returns the places that name a variable, field or function other than to set it, in the files
+// of the package. The place of a field is the selector: x.f.
 func (s *source) uses(o types.Object) []site {
 	var found []site
 	for _, f := range s.files {
 		walk(f, func(at site) {
-			if id, ok := at.node.(*ast.Ident); ok && s.pass.TypesInfo.Uses[id] == o && !assigned(id, at) {
+			id, ok := at.node.(*ast.Ident)
+			if !ok {
+				return
+			}
+			if u := s.pass.TypesInfo.Uses[id]; u == nil || origin(u) != o {
+				return
+			}
+			if sel, ok := at.parent(0).(*ast.SelectorExpr); ok && sel.Sel == id {
+				at = at.up()
+			}
+			if !s.assigned(at) {
 				found = append(found, at.keep())
 			}
 		})
@@ -224,38 +248,41 @@ func (s *source) uses(o types.Object) []site {
 	return found
 }
 
-// assigned reports whether an identifier is itself on the left of an assignment.
-func assigned(id *ast.Ident, at site) bool {
-	a, ok := at.parent(0).(*ast.AssignStmt)
-	return ok && slices.Contains(a.Lhs, ast.Expr(id))
+// origin returns the variable or function of a generic declaration that an object is an instance of.
+func origin(o types.Object) types.Object {
+	switch o := o.(type) {
+	case *types.Var:
+		return o.Origin()
+	case *types.Func:
+		return o.Origin()
+	}
+	return o
 }
 
-// operand returns the largest expression around a site with the same magnitude:
-// through arithmetic, conversions, min and max.
-func (s *source) operand(at site) site {
-	for len(at.path) > 0 {
-		switch p := at.parent(0).(type) {
-		case *ast.ParenExpr:
-		case *ast.BinaryExpr:
-			if p.Op.Precedence() < 4 { // a comparison, or logic
-				return at
-			}
-		case *ast.CallExpr:
-			if p.Fun == at.node {
-				return at
-			}
-			tv := s.pass.TypesInfo.Types[p.Fun]
-			name := ""
-			if id, ok := p.Fun.(*ast.Ident); ok && tv.IsBuiltin() {
-				name = id.Name
-			}
-			if !tv.IsType() && name != "min" && name != "max" {
-				return at
-			}
-		default:
-			return at
+// assigned reports whether an expression is on the left of an assignment, or the key of a field.
+func (s *source) assigned(at site) bool {
+	switch p := at.parent(0).(type) {
+	case *ast.AssignStmt:
+		return slices.ContainsFunc(p.Lhs, func(l ast.Expr) bool { return l == at.node })
+	case *ast.KeyValueExpr:
+		id, ok := at.node.(*ast.Ident)
+		if !ok || p.Key != id {
+			return false
 		}
-		at = at.up()
+		v, ok := s.object(id).(*types.Var)
+		return ok && v.IsField()
 	}
-	return at
+	return false
+}
+
+// function returns the declaration of a function of this package, with a body; nil for others.
+func (s *source) function(fn *types.Func) *ast.FuncDecl {
+	for _, f := range s.files {
+		for _, d := range f.Decls {
+			if fd, ok := d.(*ast.FuncDecl); ok && fd.Body != nil && s.pass.TypesInfo.Defs[fd.Name] == fn {
+				return fd
+			}
+		}
+	}
+	return nil
 }

@@ -51,7 +51,9 @@ func (s *source) rearms(at site) bool {
 		body = f.Body
 	default:
 		if fn, ok := s.object(f).(*types.Func); ok {
-			body = s.declaration(fn)
+			if d := s.function(fn); d != nil {
+				body = d.Body
+			}
 		}
 	}
 	// Report only the call that arms it first, not the one within.
@@ -67,15 +69,3 @@ func (s *source) rearms(at site) bool {
 }
 
 func within(n, outer ast.Node) bool { return outer.Pos() <= n.Pos() && n.End() <= outer.End() }
-
-// declaration returns the body of a function of this package, nil for other packages.
-func (s *source) declaration(fn *types.Func) ast.Node {
-	for _, f := range s.files {
-		for _, d := range f.Decls {
-			if fd, ok := d.(*ast.FuncDecl); ok && fd.Body != nil && s.pass.TypesInfo.Defs[fd.Name] == fn {
-				return fd.Body
-			}
-		}
-	}
-	return nil
-}

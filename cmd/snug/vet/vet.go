@@ -41,10 +41,15 @@ type Check struct {
 	Analyzer string // its Name; "" if only `snug vet` of other files than Go's reports it
 }
 
+// GoLineOld is the id of a go line by which programs do not read the CPU quota. Other findings depend on
+// it.
+const GoLineOld = "go-line-old"
+
 // Ids of findings that Knob returns, and others that several files need.
 const (
 	idMalformedMemLimit = "gomemlimit-malformed"
 	idTinyMemLimit      = "gomemlimit-tiny"
+	idHugeMemLimit      = "gomemlimit-huge"
 	idMalformedGOGC     = "gogc-malformed"
 	idZeroGOGC          = "gogc-zero"
 	idMalformedProcs    = "gomaxprocs-malformed"
@@ -62,7 +67,7 @@ var checks = []Check{
 	{"pool-at-start", "info", "poolsize"},
 	{"automaxprocs-pins", "warning", "automaxprocs"},
 	{"automemlimit-once", "info", "automemlimit"},
-	{"go-line-old", "info", "goline"},
+	{GoLineOld, "info", "goline"},
 	{idUnboundedHeap, "warning", "gcpercent"},
 	{"gcpercent-read", "warning", "gcpercent"},
 	{idZeroGOGC, "warning", "gcpercent"},
@@ -71,6 +76,7 @@ var checks = []Check{
 	{"setenv-too-late", "warning", "goenv"},
 	{idMalformedMemLimit, "error", "goenv"},
 	{idTinyMemLimit, "warning", "goenv"},
+	{idHugeMemLimit, "warning", "goenv"},
 	{idMalformedGOGC, "warning", "goenv"},
 	{idMalformedProcs, "warning", "goenv"},
 	{idDebugValue, "warning", "goenv"},
@@ -103,4 +109,16 @@ func Analyzers() []*analysis.Analyzer {
 		gomaxprocsAnalyzer, poolAnalyzer, automaxprocsAnalyzer, automemlimitAnalyzer, golineAnalyzer,
 		gcpercentAnalyzer, memstatsAnalyzer, goenvAnalyzer, ballastAnalyzer, tunerAnalyzer, initorderAnalyzer, ignoreAnalyzer,
 	}
+}
+
+// WithTests returns the same analyzers for packages that are loaded with their test files, which they
+// then judge too.
+func WithTests() []*analysis.Analyzer {
+	all := Analyzers()
+	for i, a := range all {
+		copied := *a
+		copied.Requires = []*analysis.Analyzer{testAnalyzer}
+		all[i] = &copied
+	}
+	return all
 }

@@ -3,7 +3,6 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -21,9 +20,9 @@ import (
 )
 
 func NewCheck(u *ui.UI) *cobra.Command {
-	f := lintFlags{format: "text"}
+	f := lintFlags{format: format{name: "text"}}
 	f.Tree = true
-	tags := ""
+	var build govet.Build
 	cmd := &cobra.Command{
 		Use:   "check [FILE|DIR]...",
 		Short: "Check source and manifests for what does not fit the container",
@@ -31,8 +30,8 @@ func NewCheck(u *ui.UI) *cobra.Command {
 
 In Go source: calls that undo what Go has learned about the container, pools sized by the
 machine, values that end a process at start, an old go line in go.mod. The go command loads
-the packages, so they must compile. A Go file stands for its package. Test files are not
-checked, and of what the build leaves out, only what --tags brings in.
+the packages, so they must compile. A Go file stands for its package. Test files are checked
+with --tests, and of what the build leaves out, what --tags brings in.
 
 In Kubernetes manifests, compose files, systemd units, Dockerfiles and .env files: divisors
 that make GOMEMLIMIT 128 bytes, sizes that Go cannot parse, references to limits that do
@@ -60,7 +59,7 @@ alone.`,
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
 			// Before --fix writes anything, so that Ctrl-C leaves everything as it was.
-			src, err := load(ctx, args, tags)
+			src, err := load(ctx, args, build)
 			if err != nil {
 				return err
 			}
@@ -79,7 +78,7 @@ alone.`,
 		},
 	}
 	f.add(u, cmd)
-	cmd.Flags().StringVar(&tags, "tags", "", "build `TAGS`, as for the go command")
+	buildFlags(cmd, &build)
 	return cmd
 }
 
@@ -92,7 +91,7 @@ type goSource struct {
 }
 
 // load analyzes the Go packages below paths.
-func load(ctx context.Context, paths []string, tags string) (*goSource, error) {
+func load(ctx context.Context, paths []string, build govet.Build) (*goSource, error) {
 	src := &goSource{}
 	for _, path := range paths {
 		if _, err := os.Stat(path); err != nil && goFile(path) {
@@ -106,7 +105,7 @@ func load(ctx context.Context, paths []string, tags string) (*goSource, error) {
 			src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(l.dir), Why: "Go files without a go.mod above them"})
 			continue
 		}
-		r, wrong := govet.Run(ctx, l.dir, []string{l.pattern}, tags)
+		r, wrong := govet.Run(ctx, l.dir, []string{l.pattern}, build)
 		if ctx.Err() != nil {
 			return nil, govet.Interrupted()
 		}
@@ -122,13 +121,11 @@ func load(ctx context.Context, paths []string, tags string) (*goSource, error) {
 			}
 		}
 		if wrong != nil {
-			why, _, _ := strings.Cut(wrong.Error(), "\n")
-			why = strings.TrimPrefix(why, "cannot vet, ")
-			src.unknown = append(src.unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(l.dir), Why: finding.UTF8(message.Cut(why, message.MaxShown))})
+			src.unknown = append(src.unknown, notLoaded(l.dir, wrong))
 		}
 	}
 	if !failed {
-		src.notLoaded(paths, files, tags)
+		src.notLoaded(paths, files, build.Tags)
 	}
 	return src, nil
 }
@@ -187,9 +184,7 @@ func (f *lintFlags) source(d *finding.Check, src *goSource) error {
 		m.Fix, m.Fixable, m.Fixed = v.Fix, len(v.Edits) > 0, v.Fixed && failed == nil
 		d.Findings = append(d.Findings, m)
 	}
-	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-	})
+	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int { return order(&a.Mistake, &b.Mistake) })
 	d.Next = nextOf(d.Findings)
 	if failed == nil {
 		failed = nothing(d)

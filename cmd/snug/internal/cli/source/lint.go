@@ -15,20 +15,18 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/linter"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
-	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // lintFlags holds the flags of snug lint and snug check.
 type lintFlags struct {
-	fails  usage.FailOn
-	format string
-	sarif  bool
+	fails usage.FailOn
+	format
 	linter.Options
 }
 
 func NewLint(u *ui.UI) *cobra.Command {
-	f := lintFlags{format: "text"}
+	f := lintFlags{format: format{name: "text"}}
 	cmd := &cobra.Command{
 		Use:   "lint FILE|DIR|-...",
 		Short: "Check manifests for settings that do not fit the container",
@@ -68,7 +66,6 @@ func (f *lintFlags) run(u *ui.UI, args []string, document func(*finding.Lint) (f
 	if err != nil {
 		return err
 	}
-	u.JSON = u.JSON || f.format == "json"
 	if f.Mend && (f.Helm != "" || f.Kustomize != "" || slices.Contains(args, "-")) {
 		return message.Usage("no file to fix, the input is piped in or printed by a tool", "name files or directories, or leave out --fix")
 	}
@@ -102,45 +99,11 @@ func (f *lintFlags) run(u *ui.UI, args []string, document func(*finding.Lint) (f
 
 // add adds the flags.
 func (f *lintFlags) add(u *ui.UI, cmd *cobra.Command) {
-	u.JSONFlag(cmd.Flags())
 	flags := cmd.Flags()
 	flags.BoolVar(&f.Mend, "fix", false, "write safe fixes into the files")
 	f.fails.Add(cmd)
-	flags.StringVar(&f.format, "format", f.format, "answer in `FORMAT`: text, json, sarif (code scanning) or github (annotations)")
-	flags.BoolVar(&f.sarif, "sarif", false, "same as --format sarif")
+	f.format.add(u, cmd)
 	flags.StringVar(&f.Helm, "helm", "", "run helm template on `CHART` and check the output")
 	flags.StringVar(&f.Kustomize, "kustomize", "", "run kustomize build on `DIR` and check the output")
 	flags.StringArrayVar(&f.Images, "image", nil, "`NAME=FILE`: the program, OCI layout or docker save archive of an image; repeatable")
-	usage.Complete(cmd, "format", "text", "json", "sarif", "github")
-}
-
-// render returns the function that prints the answer. d has the findings of any answer.
-func (f *lintFlags) render(u *ui.UI) (func(answer finding.Document, d *finding.Lint) error, error) {
-	format := f.format
-	switch {
-	case f.sarif && format != "text" && format != "sarif", u.JSON && format != "text" && format != "json", f.sarif && u.JSON:
-		return nil, message.Usage("two formats", "one of --json, --sarif and --format")
-	case f.sarif:
-		format = "sarif"
-	case u.JSON:
-		format = "json"
-	}
-	switch format {
-	case "text":
-		return func(answer finding.Document, _ *finding.Lint) error { return u.Answer(answer) }, nil
-	case "json":
-		return func(answer finding.Document, _ *finding.Lint) error { return u.Answer(answer) }, nil
-	case "sarif":
-		f.sarif = true
-		return func(_ finding.Document, d *finding.Lint) error {
-			text, err := report.SARIF(d, explain.Texts(), ui.Build().Version)
-			if err != nil {
-				return err
-			}
-			return u.Write(text)
-		}, nil
-	case "github":
-		return func(_ finding.Document, d *finding.Lint) error { return u.Write(report.Annotations(d)) }, nil
-	}
-	return nil, message.Usage("wrong value, --format "+message.Quote(f.format), "write text, json, sarif or github")
 }

@@ -29,7 +29,9 @@ import (
 
 func NewVet(u *ui.UI) *cobra.Command {
 	var fails usage.FailOn
-	tags, fix := "", false
+	form := format{name: "text"}
+	var build govet.Build
+	fix := false
 	cmd := &cobra.Command{
 		Use:   "vet [PACKAGE...]",
 		Short: "Check source for calls and settings that do not fit the container",
@@ -40,7 +42,7 @@ directory. Dockerfiles, systemd units, .env and compose files beside them are ch
 the same variables. The go command loads the packages, so they must compile.
 
 To silence a finding, in any kind of file, put a comment on its line or the line above:
-//snug:ignore ID reason. Test files are not checked.
+//snug:ignore ID reason. Test files are checked with --tests.
 
 The exit status is 3 if there is a finding at the level of --fail-on or above. The source
 part also runs as go vet -vettool=$(which snug) PACKAGE..., and in linters that import
@@ -62,12 +64,16 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 					return err
 				}
 			}
+			render, err := form.render(u)
+			if err != nil {
+				return err
+			}
 			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}, Unknown: []finding.Gap{}}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			r, wrong := govet.Run(ctx, "", args, tags)
+			r, wrong := govet.Run(ctx, "", args, build)
 			found := r.Found
-			if wrong != nil && len(found) == 0 {
+			if wrong != nil && len(found) == 0 && (!form.forTools() || ctx.Err() != nil) {
 				return wrong
 			}
 			if fix && wrong == nil {
@@ -77,7 +83,11 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			}
 			for i := range found {
 				f := &found[i]
-				m := mistake(f.ID, f.File, f.Line, &f.Column, f.Message)
+				column := f.Column
+				if form.sarif {
+					column = inRunes(f.File, f.Line, column)
+				}
+				m := mistake(f.ID, f.File, f.Line, &column, f.Message)
 				m.Fix, m.Fixable, m.Fixed = f.Fix, len(f.Edits) > 0, f.Fixed
 				d.Findings = append(d.Findings, m)
 			}
@@ -88,11 +98,9 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			for _, g := range d.Unknown {
 				u.Note("warning: not looked at, %s, %s", g.Why, g.File)
 			}
-			slices.SortStableFunc(d.Findings, func(a, b finding.Mistake) int {
-				return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-			})
+			slices.SortStableFunc(d.Findings, func(a, b finding.Mistake) int { return order(&a, &b) })
 			d.Next = vetNext(d)
-			if err := u.Answer(d); err != nil {
+			if err := render(d, forTools(d, wrong)); err != nil {
 				return err
 			}
 			if wrong != nil {
@@ -104,11 +112,48 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			return nil
 		},
 	}
-	u.JSONFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&fix, "fix", false, "apply safe fixes")
-	cmd.Flags().StringVar(&tags, "tags", "", "build `TAGS`, as for the go command")
+	form.add(u, cmd)
+	buildFlags(cmd, &build)
 	fails.Add(cmd)
 	return cmd
+}
+
+// buildFlags adds the flags that say what the go command builds.
+func buildFlags(cmd *cobra.Command, b *govet.Build) {
+	cmd.Flags().StringVar(&b.Tags, "tags", "", "build `TAGS`, as for the go command")
+	cmd.Flags().BoolVar(&b.Tests, "tests", false, "also check test files of Go")
+}
+
+// order sorts findings: an old go line first, because the others depend on it, then by file and line.
+func order(a, b *finding.Mistake) int {
+	late := func(m *finding.Mistake) int {
+		if m.ID == vet.GoLineOld {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(late(a), late(b)), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+}
+
+// forTools returns the findings in the form of json:lint, with packages that could not be loaded as a
+// gap, because tools do not show stderr.
+func forTools(d *finding.Vet, wrong error) *finding.Lint {
+	l := &finding.Lint{Findings: []finding.LintMistake{}, Unknown: slices.Clone(d.Unknown)}
+	for i := range d.Findings {
+		l.Findings = append(l.Findings, finding.LintMistake{Mistake: d.Findings[i]})
+	}
+	if wrong != nil {
+		l.Unknown = append(l.Unknown, notLoaded(".", wrong))
+	}
+	return l
+}
+
+// notLoaded returns the gap for packages below a directory that could not be loaded.
+func notLoaded(dir string, wrong error) finding.Gap {
+	why, _, _ := strings.Cut(wrong.Error(), "\n")
+	why = strings.TrimPrefix(why, "cannot vet, ")
+	return finding.Gap{Field: finding.GapFindings, File: finding.UTF8(dir), Why: finding.UTF8(message.Cut(why, message.MaxShown))}
 }
 
 // maxPattern is the maximum length of a pattern in bytes: no system has longer paths.
@@ -126,8 +171,8 @@ func vetPattern(arg string) error {
 	return nil
 }
 
-// vetNext returns the command to try next: what a fix leaves to do, or else the
-// explanation of the worst finding.
+// vetNext returns the command to try next: what a fix leaves to do, or else the explanation of the
+// worst finding, but of an old go line before warnings.
 func vetNext(d *finding.Vet) string {
 	var worst *finding.Mistake
 	for i := range d.Findings {
@@ -141,7 +186,8 @@ func vetNext(d *finding.Vet) string {
 			}
 			continue
 		}
-		if worst == nil || m.Severity.Level() > worst.Severity.Level() {
+		old := worst != nil && worst.ID == vet.GoLineOld && m.Severity != finding.SeverityError
+		if worst == nil || m.Severity.Level() > worst.Severity.Level() && !old {
 			worst = m
 		}
 	}

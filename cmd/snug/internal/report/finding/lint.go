@@ -11,7 +11,7 @@ type Lint struct {
 	Pods     int           `json:"pods"`     // pods and pod templates among those objects
 	Services int           `json:"services"` // of compose files and systemd
 	Foreign  int           `json:"foreign"`  // files with nothing that snug recognises
-	Findings []LintMistake `json:"findings"` // by file and line
+	Findings []LintMistake `json:"findings"` // an old go line first, then by file and line
 	Ignored  int           `json:"ignored"`  // findings that an annotation or a comment silences
 	Unknown  []Gap         `json:"unknown"`  // what could not be read
 	Next     string        `json:"next"`

@@ -6,7 +6,7 @@ package finding
 type Vet struct {
 	Head
 	Patterns []string  `json:"patterns"` // package patterns, as for the go command
-	Findings []Mistake `json:"findings"` // by file and line
+	Findings []Mistake `json:"findings"` // an old go line first, then by file and line
 	// Unknown lists files of settings that were not read, or only in part.
 	Unknown []Gap  `json:"unknown"`
 	Next    string `json:"next"`

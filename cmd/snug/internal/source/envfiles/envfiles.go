@@ -139,7 +139,7 @@ func Judge(kind Kind, settings []Setting) []Found {
 		// An ENV of the image holds in every container, whatever its CPU limit.
 		constant := s.Name == "GOMAXPROCS" && kind == Dockerfile && lasts(i) && s.Value != "" && s.Value != "1" && len(problems) == 0
 		if constant {
-			problems = append(problems, vet.Problem{ID: "gomaxprocs-constant", Text: "GOMAXPROCS=" + s.Value + " is the same in every container of this image, and the runtime no longer follows the CPU quota"})
+			problems = append(problems, vet.Problem{ID: "gomaxprocs-constant", Text: "GOMAXPROCS=" + s.Value + " is the same in every container of this image, whatever its CPU quota"})
 		}
 		for _, p := range problems {
 			if slices.Contains(s.Ignores, p.ID) {

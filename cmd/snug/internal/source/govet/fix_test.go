@@ -11,7 +11,7 @@ import (
 
 func TestWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := Run(t.Context(), "", []string{"."}, "")
+	_, err := Run(t.Context(), "", []string{"."}, Build{})
 	if err == nil || err.Error() != "there is no go command, PATH" {
 		t.Errorf("%v", err)
 	}

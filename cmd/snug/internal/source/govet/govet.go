@@ -51,24 +51,30 @@ type Result struct {
 	Files    []string // Go files of all packages that were loaded, also of those that do not compile
 }
 
+// Build says what the go command builds.
+type Build struct {
+	Tags  string // as for the go command
+	Tests bool   // also test files
+}
+
 // Run loads packages with the go command and analyzes them. It compiles their dependencies but
 // does not analyze them, because no analyzer has facts. With an error the findings are those of the
 // packages that compile. dir is the directory to load from; "" = the current one, and then packages
 // that the build leaves out completely are an error.
-func Run(ctx context.Context, dir string, patterns []string, tags string) (Result, error) {
-	r, err := run(ctx, dir, patterns, tags, nil)
+func Run(ctx context.Context, dir string, patterns []string, b Build) (Result, error) {
+	r, err := run(ctx, dir, patterns, b, nil)
 	if dir != "" && err != nil && strings.Contains(err.Error(), "go.work") { // a module that the workspace does not have
-		r, err = run(ctx, dir, patterns, tags, append(os.Environ(), "GOWORK=off"))
+		r, err = run(ctx, dir, patterns, b, append(os.Environ(), "GOWORK=off"))
 	}
 	return r, err
 }
 
-func run(ctx context.Context, dir string, patterns []string, tags string, env []string) (r Result, err error) {
+func run(ctx context.Context, dir string, patterns []string, b Build, env []string) (r Result, err error) {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedModule |
 		packages.NeedExportFile | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedTypesInfo | packages.NeedSyntax
-	c := &packages.Config{Context: ctx, Mode: mode, Dir: dir, Env: env}
-	if tags != "" {
-		c.BuildFlags = []string{"-tags=" + tags}
+	c := &packages.Config{Context: ctx, Mode: mode, Dir: dir, Env: env, Tests: b.Tests}
+	if b.Tags != "" {
+		c.BuildFlags = []string{"-tags=" + b.Tags}
 	}
 	all, err := packages.Load(c, patterns...)
 	switch {
@@ -87,6 +93,8 @@ func run(ctx context.Context, dir string, patterns []string, tags string, env []
 		}
 		return r, failure(ctx, string(said)+"\nno packages to vet")
 	}
+	// The program that go test makes of a package has no source of the module.
+	all = slices.DeleteFunc(all, func(p *packages.Package) bool { return b.Tests && strings.HasSuffix(p.ID, ".test") })
 	for _, p := range all {
 		r.Files = append(r.Files, p.GoFiles...)
 	}
@@ -108,8 +116,12 @@ func run(ctx context.Context, dir string, patterns []string, tags string, env []
 		wrong = cmp.Or(wrong, p.PkgPath+" does not compile")
 		return true
 	})
-	r.Packages = len(all)
-	r.Found, err = analyze(all)
+	r.Packages = different(all)
+	analyzers := vet.Analyzers()
+	if b.Tests {
+		analyzers = vet.WithTests()
+	}
+	r.Found, err = analyze(all, analyzers)
 	switch {
 	case ctx.Err() != nil:
 		return Result{}, Interrupted()
@@ -119,6 +131,16 @@ func run(ctx context.Context, dir string, patterns []string, tags string, env []
 	return r, err
 }
 
+// different returns the number of packages, each once: with its test files a package is loaded again,
+// and its external tests are another.
+func different(all []*packages.Package) int {
+	paths := map[string]bool{}
+	for _, p := range all {
+		paths[strings.TrimSuffix(p.PkgPath, "_test")] = true
+	}
+	return len(paths)
+}
+
 // leftOut reports whether the build leaves out every Go file of a package.
 func leftOut(p *packages.Package) bool {
 	return len(p.GoFiles) == 0 && len(p.Errors) > 0 && (strings.Contains(p.Errors[0].Msg, "build constraints exclude all Go files") ||
@@ -126,8 +148,8 @@ func leftOut(p *packages.Package) bool {
 }
 
 // analyze returns the findings of the analyzers, without duplicates, in the order of files.
-func analyze(all []*packages.Package) ([]Found, error) {
-	graph, err := checker.Analyze(vet.Analyzers(), all, nil)
+func analyze(all []*packages.Package, analyzers []*analysis.Analyzer) ([]Found, error) {
+	graph, err := checker.Analyze(analyzers, all, nil)
 	if err != nil {
 		return nil, message.Failed("cannot vet, "+err.Error(), "go version must report go1.23 or later")
 	}

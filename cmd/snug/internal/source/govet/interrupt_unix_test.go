@@ -39,7 +39,7 @@ func TestInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	r, err := Run(ctx, "", []string{"./..."}, "")
+	r, err := Run(ctx, "", []string{"./..."}, Build{})
 	var f *message.Failure
 	if r.Found != nil || !errors.As(err, &f) || f.Code != message.ExitInterrupted || f.What != "interrupted" || f.Hint == "" {
 		t.Errorf("%v, %v", r, err)

@@ -19,7 +19,7 @@ func LeftOut(file, tags string) string {
 	ctxt.BuildTags = strings.FieldsFunc(tags, func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case strings.HasSuffix(name, "_test.go"):
-		return "a test file, and test files are not checked"
+		return "a test file, which only --tests checks"
 	case strings.HasPrefix(name, "_"), strings.HasPrefix(name, "."):
 		return "the go command ignores names that begin with _ or ."
 	}

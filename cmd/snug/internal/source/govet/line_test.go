@@ -36,7 +36,7 @@ func TestLineDirectives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := Run(t.Context(), "", []string{"./..."}, "")
+	r, err := Run(t.Context(), "", []string{"./..."}, Build{})
 	if err != nil {
 		t.Fatal(err)
 	}

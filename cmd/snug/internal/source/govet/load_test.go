@@ -29,10 +29,10 @@ func TestImportInError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r, err := Run(t.Context(), "", []string{"./top"}, ""); err == nil || !strings.Contains(err.Error(), "cannot vet, ") {
+	if r, err := Run(t.Context(), "", []string{"./top"}, Build{}); err == nil || !strings.Contains(err.Error(), "cannot vet, ") {
 		t.Errorf("%v, %v", r, err)
 	}
-	r, err := Run(t.Context(), "", []string{"./top", "./alone"}, "")
+	r, err := Run(t.Context(), "", []string{"./top", "./alone"}, Build{})
 	if err == nil || len(r.Found) == 0 || !strings.HasSuffix(r.Found[0].File, "alone/a.go") {
 		t.Errorf("%v, %v", r, err)
 	}

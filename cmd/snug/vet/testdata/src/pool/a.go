@@ -20,7 +20,7 @@ type config struct {
 
 var maxWorkers = rt.NumCPU() * 2 // want `maxWorkers is sized by runtime.NumCPU.*\(pool-numcpu\)`
 
-var cpus = rt.NumCPU() // want `the number of goroutines of this loop`
+var cpus = rt.NumCPU() // want `the number of goroutines of a loop in usesGlobal`
 
 var concurrency = flag.Int("n", rt.NumCPU(), "") // want `concurrency is sized`
 
