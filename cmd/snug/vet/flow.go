@@ -51,14 +51,19 @@ func (f *flow) follow(at site, held types.Object, passed bool, steps int) {
 	default:
 		into = f.target(top)
 	}
+	if into != nil {
+		into = origin(into)
+	}
 	if f.drops && (bounded || f.guarded(top, held) || into != nil && f.bounded(into)) {
 		return
 	}
 	f.places = append(f.places, top)
-	switch {
+	switch body := counted(top); {
 	case steps == maxSteps:
+	case body != nil:
+		f.appended(body, passed, steps)
 	case length:
-		f.elements(top.up(), passed, steps)
+		f.elements(f.target(top.up()), passed, steps)
 	case into != nil:
 		f.through(into, passed || call != nil && !flag, steps)
 	case !passed:
@@ -105,10 +110,29 @@ func (f *flow) through(o types.Object, passed bool, steps int) {
 	}
 }
 
-// elements follows the length of a slice that a call makes, into loops over the slice.
-func (f *flow) elements(at site, passed bool, steps int) {
-	v, ok := f.target(at).(*types.Var)
-	if !ok || v.Pkg() != f.pass.Pkg || f.seen[v] {
+// appended follows the number of iterations of a loop, into loops over the slices that it appends to.
+func (f *flow) appended(body *ast.BlockStmt, passed bool, steps int) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		a, ok := n.(*ast.AssignStmt)
+		if !ok || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+			return true
+		}
+		if call, ok := a.Rhs[0].(*ast.CallExpr); ok {
+			if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "append" && f.pass.TypesInfo.Types[id].IsBuiltin() {
+				f.elements(f.object(a.Lhs[0]), passed, steps)
+			}
+		}
+		return true
+	})
+}
+
+// elements follows the length of a slice into loops over it.
+func (f *flow) elements(o types.Object, passed bool, steps int) {
+	v, ok := o.(*types.Var)
+	if !ok {
+		return
+	}
+	if v = v.Origin(); v.Pkg() != f.pass.Pkg || f.seen[v] {
 		return
 	}
 	f.seen[v] = true
@@ -124,6 +148,22 @@ func (f *flow) elements(at site, passed bool, steps int) {
 			}
 		}
 	}
+}
+
+// counted returns the body of the loop that a place is the number of iterations of, or nil.
+func counted(at site) *ast.BlockStmt {
+	switch p := at.parent(0).(type) {
+	case *ast.BinaryExpr: // i < n
+		loop, ok := at.parent(1).(*ast.ForStmt)
+		if ok && loop.Cond == p && p.Op != token.NEQ && p.Op != token.EQL {
+			return loop.Body
+		}
+	case *ast.RangeStmt:
+		if p.X == at.node {
+			return p.Body
+		}
+	}
+	return nil
 }
 
 // length reports whether an argument is the length of a slice that a call makes.
@@ -279,8 +319,8 @@ func (s *source) extreme(call *ast.CallExpr) string {
 	return ""
 }
 
-// scales reports whether arithmetic keeps the magnitude of an operand: n*2, n-1 and n/2 are numbers
-// of CPUs as n is, but len(x)/n and len(x)*n are not.
+// scales reports whether arithmetic keeps the magnitude of an operand: n*2, n-1, n/2 and n/shards are
+// numbers of CPUs as n is, but len(x)/n, len(x)*n and (x+n-1)/n are not.
 func (s *source) scales(e *ast.BinaryExpr, operand ast.Node) bool {
 	left := e.X == operand
 	other := e.X
@@ -293,7 +333,8 @@ func (s *source) scales(e *ast.BinaryExpr, operand ast.Node) bool {
 	case token.SUB, token.SHL:
 		return left
 	case token.QUO, token.SHR:
-		return left && s.value(other) != nil
+		_, sum := ast.Unparen(e.X).(*ast.BinaryExpr) // (x+n-1)/n
+		return left && (!sum || s.value(other) != nil)
 	}
 	return false // a comparison, or logic
 }

@@ -39,8 +39,8 @@ func goLine(pass *analysis.Pass) (any, error) {
 	if work != nil {
 		says = work
 	}
-	if says.goLine == 0 || says.silences() {
-		return nil, nil
+	if says.goLine == 0 || says.silences() || mod.requires[maxprocsPath] || mod.requires[snugPath] {
+		return nil, nil // a program may import one of these by another package of the module
 	}
 	set := maps.Clone(says.godebug)
 	for _, f := range s.files {

@@ -4,7 +4,6 @@ package vet
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -70,6 +69,9 @@ func poolSize(pass *analysis.Pass) (any, error) {
 func (s *source) instead(at site, quota *unaware) (string, []analysis.SuggestedFix) {
 	switch {
 	case quota != nil && !s.setsProcs(snugPath, maxprocsPath):
+		if s.pass.Pkg.Name() != "main" {
+			return "use runtime.GOMAXPROCS(0); with " + quota.because + ", as here, it is the same number: " + quota.cure + " for the program", nil
+		}
 		return "runtime.GOMAXPROCS(0) is the same number with " + quota.because + ": " + quota.cure + ", then use it", nil
 	case once(at):
 		return "use runtime.GOMAXPROCS(0), read where the work starts", nil
@@ -106,7 +108,7 @@ func (s *source) sized(at site) string {
 	for _, p := range f.places {
 		if what := s.sizedAt(p); what != "" {
 			if fn := p.function(); fn != nil && fn != at.function() {
-				what = strings.Replace(what, "of this loop", "of a loop in "+fn.Name.Name, 1)
+				return strings.Replace(what, "this loop", "a loop", 1) + " in " + fn.Name.Name
 			}
 			return what
 		}
@@ -121,21 +123,18 @@ func (s *source) sized(at site) string {
 
 // sizedAt is sized for one place that uses the number.
 func (s *source) sizedAt(at site) string {
+	if body := counted(at); body != nil {
+		if s.starts(body) {
+			return "the number of goroutines of this loop"
+		}
+		return ""
+	}
 	switch p := at.parent(0).(type) {
 	case *ast.CallExpr:
 		if p.Fun == at.node {
 			return ""
 		}
 		return s.sizedByCall(p, at)
-	case *ast.BinaryExpr: // the condition of a loop: i < n
-		loop, ok := at.parent(1).(*ast.ForStmt)
-		if ok && loop.Cond == p && p.Op != token.NEQ && p.Op != token.EQL && s.starts(loop.Body) {
-			return "the number of goroutines of this loop"
-		}
-	case *ast.RangeStmt:
-		if p.X == at.node && s.starts(p.Body) {
-			return "the number of goroutines of this loop"
-		}
 	case *ast.KeyValueExpr:
 		if k, ok := p.Key.(*ast.Ident); ok && p.Value == at.node && sizes(k.Name) {
 			return k.Name

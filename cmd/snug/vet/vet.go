@@ -7,7 +7,7 @@
 // Each mistake is an analyzer of golang.org/x/tools/go/analysis, for `snug vet`, for
 // `go vet -vettool` and for linters that import them. The analyzers use no facts: they
 // judge a package by its own source, its imports and its go.mod, and report nothing if
-// that does not suffice. They ignore test files.
+// that does not suffice. They ignore test files; those of WithTests do not.
 //
 // A comment on the line of a finding, or on the line above it, silences it:
 //

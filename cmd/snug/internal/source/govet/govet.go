@@ -248,7 +248,9 @@ func firstLine(said string) string {
 	if _, stderr, ok := strings.Cut(said, ": stderr: "); ok && stderr != "" { // "err: exit status 1: stderr: go: ..."
 		said = stderr
 	}
-	said = strings.ReplaceAll(said, "errors parsing go.mod:\n", "errors parsing go.mod: ")
+	for _, head := range []string{"errors parsing go.mod:", "malformed go.sum:"} { // the reason is on the next line
+		said = strings.ReplaceAll(said, head+"\n", head+" ")
+	}
 	said = strings.TrimPrefix(said, "-: ")
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(strings.TrimPrefix(line, "go: "))

@@ -10,6 +10,7 @@ func TestFirstLine(t *testing.T) {
 		"": "",
 		"go: downloading x v1\n# m\n./a.go:5:12: undefined: b\n":          "./a.go:5:12: undefined: b",
 		"go: warning: \"./a...\" matched no packages\nno packages to vet": "no packages to vet",
+		"malformed go.sum:\n/a/go.sum:42: wrong number of fields 2\n":     "malformed go.sum: /a/go.sum:42: wrong number of fields 2",
 		"go: errors parsing go.mod:\n/a/go.mod:3: unknown directive: x\n": "errors parsing go.mod: /a/go.mod:3: unknown directive: x",
 	} {
 		if got := firstLine(said); got != want {
