@@ -60,7 +60,7 @@ func TestOddWords(t *testing.T) {
 // TestCompleteFlags checks that completed values are valid values.
 func TestCompleteFlags(t *testing.T) {
 	want := map[string][]string{
-		"doctor --fail-on": {"info", "warning", "error", "never"}, "vet --fail-on": nil, "lint --fail-on": nil, "lint --format": nil, "check --fail-on": nil, "check --format": nil, "ps --sort": nil, "top --sort": nil,
+		"doctor --fail-on": {"info", "warning", "error", "never"}, "vet --fail-on": nil, "vet --format": nil, "lint --fail-on": nil, "lint --format": nil, "check --fail-on": nil, "check --format": nil, "ps --sort": nil, "top --sort": nil,
 		"plan --round": nil, "run --round": nil, "bench --workload": nil, "tune --workload": nil, "bench --objective": nil, "tune --objective": nil, "bench --in": nil,
 	}
 	root := commands()
