@@ -8,6 +8,7 @@ const (
 	funcPCLine  = 24
 	funcNPCData = 28
 	funcCU      = 32
+	funcStart   = 36 // since Go 1.20
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 type tree struct {
 	addr  uint64 // 0 = none
 	index uint32 // offset in pctab: pc -> index in the tree
-	// An entry is {func u8, 0 u8[3], name i32, parent pc i32, line i32}; up to Go
+	// An entry is {func u8, 0 u8[3], name i32, parent pc i32, start line i32}; up to Go
 	// 1.19 {parent i16, func u8, 0 u8, file i32, line i32, name i32, parent pc i32}
 	// (runtime.inlinedCall).
 	size, name, parent uint64
@@ -40,16 +41,34 @@ func (t *pclntab) frames(dst []Frame, pc uint64) []Frame {
 	t.steps = 0
 	tr := t.tree(f)
 	for range maxDepth {
-		name, parent, inlined := t.inlined(f, tr, pc)
+		name, start, parent, inlined := t.inlined(f, tr, pc)
 		if !inlined {
 			break
 		}
-		file, line := t.position(f, pc)
-		dst = append(dst, Frame{Function: printed(t.name(name)), File: file, Line: line, Inlined: true})
+		dst = append(dst, t.frame(f, pc, name, start))
+		dst[len(dst)-1].Inlined = true
 		pc = parent
 	}
+	return append(dst, t.frame(f, pc, f.nameOff, t.start(f)))
+}
+
+// frame returns the call at pc of the function with this name, which begins on line start.
+func (t *pclntab) frame(f fn, pc uint64, name uint32, start int) Frame {
+	symbol := t.name(name)
 	file, line := t.position(f, pc)
-	return append(dst, Frame{Function: printed(t.name(f.nameOff)), File: file, Line: line})
+	return Frame{Function: printed(symbol), File: file, Line: line, Symbol: symbol, Start: start}
+}
+
+// start returns the line on which f begins; 0 if unknown.
+func (t *pclntab) start(f fn) int {
+	if !t.go120 {
+		return 0
+	}
+	p, ok := t.bytes(f.args+funcStart, 4)
+	if !ok {
+		return 0
+	}
+	return max(int(int32(le.Uint32(p))), 0)
 }
 
 // funcSize returns the size of the fixed part of a _func, whose last byte is nfuncdata. Lists of
@@ -101,24 +120,28 @@ func (t *pclntab) treeOffset(f fn) (offset, index uint32) {
 	return le.Uint32(p), index
 }
 
-// inlined returns the call that was inlined at pc, and the pc of the call in its caller.
-func (t *pclntab) inlined(f fn, tr tree, pc uint64) (name uint32, parent uint64, ok bool) {
+// inlined returns the call that was inlined at pc: the name of its function and the line on which
+// that begins, 0 if unknown; and the pc of the call in its caller.
+func (t *pclntab) inlined(f fn, tr tree, pc uint64) (name uint32, start int, parent uint64, ok bool) {
 	if tr.addr == 0 {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	i, ok := t.value(f, tr.index, pc)
 	if !ok || i < 0 {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	p, ok := t.bytes(tr.addr+uint64(i)*tr.size, int(tr.size))
 	if !ok {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	parent = f.entry + uint64(le.Uint32(p[tr.parent:]))
 	if parent >= f.end {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
-	return le.Uint32(p[tr.name:]), parent, true
+	if t.go120 {
+		start = max(int(int32(le.Uint32(p[tr.parent+4:]))), 0)
+	}
+	return le.Uint32(p[tr.name:]), start, parent, true
 }
 
 // position returns the file and line at pc.

@@ -105,6 +105,10 @@ type Frame struct {
 	Line int
 	// Inlined reports that the call was inlined into the function of the next frame.
 	Inlined bool
+	// Symbol is the name as the linker knows it, with type arguments.
+	Symbol string
+	// Start is the line on which the function begins; 0 if unknown, as before Go 1.20.
+	Start int
 }
 
 // Func returns the function at pc and its range [start, end). ok is false if there is no Go
