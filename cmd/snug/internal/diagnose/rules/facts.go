@@ -86,7 +86,7 @@ type Facts struct {
 
 	// Shares of the CPU time, 0 to 1.
 	OverSize figure.Of[float64] `json:"over_size,omitzero"` // what grows with the number of Ps: scheduler, timers, idle marking, stopping the world
-	GCShare  figure.Of[float64] `json:"gc_share,omitzero"`  // marking, assists and sweeping
+	GCShare  figure.Of[float64] `json:"gc_share,omitzero"`  // collections, without idle marking
 }
 
 // rounded returns the GOMAXPROCS that Go 1.25 chooses for the quota: rounded up, at least 2

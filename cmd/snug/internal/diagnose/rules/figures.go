@@ -44,7 +44,7 @@ var (
 	runWait    = shown{"wait of a goroutine that could run, 99th percentile", finding.UnitSeconds, func(f *Facts) figure.Of[float64] { return f.RunWait }}
 	heapPeak   = shown{"objects on the heap, maximum", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.HeapPeak }}
 	overSized  = shown{"scheduler, idle marking and stopping the world", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.OverSize }}
-	gcShare    = shown{"marking, assists, sweeping and scavenging", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.GCShare }}
+	gcShare    = shown{"CPU time of collections, without idle marking", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.GCShare }}
 )
 
 // Seen returns all known figures, in reporting order.

@@ -13,10 +13,11 @@ import (
 
 // Frame is a function at an address. An address has several frames if calls were inlined.
 type Frame struct {
-	Function string // the Go runtime's name: net/http.(*conn).serve
+	Function string // the linker's name, with type arguments: net/http.(*conn).serve
 	File     string // "" = unknown
 	Line     int    // 0 = unknown
 	Inlined  bool   // into the next frame
+	Start    int    // line on which the function begins; 0 = unknown
 }
 
 // Symbolizer names the addresses of a process.
@@ -37,11 +38,15 @@ const (
 // perfComment is the prefix of the comment by which Summarize recognises a profile of Capture.
 const perfComment = "snug: perf_event cpu-clock"
 
+// userComment ends that comment if time in the kernel was not sampled.
+const userComment = "user code only"
+
 // maxInlined is the maximum number of frames of one address.
 const maxInlined = 256
 
 // Profile symbolizes the samples and returns them as a pprof profile with the values
-// samples and CPU nanoseconds, which go tool pprof can read.
+// samples and CPU nanoseconds, which go tool pprof and, if the frames have start lines, go build
+// -pgo can read.
 func (r *Raw) Profile(sym Symbolizer) (*profile.Profile, error) {
 	b := builder{
 		sym:       sym,
@@ -87,7 +92,7 @@ func (r *Raw) Profile(sym Symbolizer) (*profile.Profile, error) {
 func (r *Raw) comments() []string {
 	what := "user and kernel"
 	if !r.Kernel {
-		what = "user code only"
+		what = userComment
 	}
 	c := []string{fmt.Sprintf("%s, %d Hz, %s", perfComment, r.Rate, what)}
 	if r.ScheduledKnown {
@@ -202,7 +207,7 @@ func (b *builder) function(f Frame) *profile.Function {
 	if have := b.functions[key]; have != nil {
 		return have
 	}
-	fn := &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: f.Function, SystemName: f.Function, Filename: f.File}
+	fn := &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: f.Function, SystemName: f.Function, Filename: f.File, StartLine: int64(f.Start)}
 	b.p.Function = append(b.p.Function, fn)
 	b.functions[key] = fn
 	return fn

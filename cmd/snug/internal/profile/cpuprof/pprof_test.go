@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -45,10 +46,10 @@ func raw() *Raw {
 }
 
 var symbols = table{
-	0x1000: {{"main.leaf", "a.go", 10, false}},
-	0x2004: {{"main.inlined", "a.go", 20, true}, {"main.outer", "a.go", 30, false}},
-	0x3004: {{"main.main", "a.go", 40, false}},
-	0x2005: {{"main.WRONG", "a.go", 0, false}},
+	0x1000: {{"main.leaf", "a.go", 10, false, 8}},
+	0x2004: {{"main.inlined", "a.go", 20, true, 19}, {"main.outer", "a.go", 30, false, 28}},
+	0x3004: {{"main.main", "a.go", 40, false, 36}},
+	0x2005: {{"main.WRONG", "a.go", 0, false, 0}},
 }
 
 // lines formats a sample, innermost first.
@@ -102,6 +103,41 @@ func TestProfile(t *testing.T) {
 	}
 	if ratio, known := raw().Accounted(); !known || ratio < 1.09 || ratio > 1.11 {
 		t.Error(ratio, known)
+	}
+}
+
+// TestPGO: the part of go build -pgo that reads profiles takes those with start lines, and no others.
+func TestPGO(t *testing.T) {
+	for _, starts := range []bool{true, false} {
+		p, err := raw().Profile(symbols)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.Function {
+			if !starts {
+				f.StartLine = 0
+			}
+		}
+		if ForPGO(p) != starts {
+			t.Errorf("ForPGO is %v", !starts)
+		}
+		dir := t.TempDir()
+		in, out := filepath.Join(dir, "cpu.pprof"), filepath.Join(dir, "edges")
+		var b bytes.Buffer
+		if err := errors.Join(p.Write(&b), os.WriteFile(in, b.Bytes(), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		said, err := exec.Command("go", "tool", "preprofile", "-i", in, "-o", out).CombinedOutput()
+		if (err == nil) != starts || !starts && !bytes.Contains(said, []byte("start_line")) {
+			t.Errorf("start lines: %v: %v, %s", starts, err, said)
+		}
+		if !starts {
+			continue
+		}
+		// Caller, callee, the line of the call from the caller's start, and the weight.
+		if edges, err := os.ReadFile(out); err != nil || !bytes.Contains(edges, []byte("main.outer\nmain.inlined\n2 6\n")) {
+			t.Errorf("%v\n%s", err, edges)
+		}
 	}
 }
 

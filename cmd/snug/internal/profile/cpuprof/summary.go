@@ -34,6 +34,7 @@ var ErrNotCPU = errors.New("not a CPU profile")
 // Summary divides the CPU time of a profile into classes.
 type Summary struct {
 	Source     Source
+	UserOnly   bool // a capture without time in the kernel
 	CPUSeconds float64
 	Samples    int64         // 0 = unknown
 	Duration   time.Duration // wall time; 0 = unknown
@@ -66,7 +67,10 @@ var OverSizes = []Class{Sched, Timers, GCIdleMark, GCStop, Sysmon}
 
 // gcWork are the classes that grow when the heap cannot: the CPU time that GOGC and
 // GOMEMLIMIT trade for memory.
-var gcWork = []Class{GCMark, GCAssist, GCSweep, GCScavenge}
+var gcWork = []Class{GCMark, GCAssist, GCSweep, GCScavenge, GCBarrier}
+
+// allGC are the classes of collections, whatever makes them grow.
+var allGC = append([]Class{GCIdleMark, GCStop}, gcWork...)
 
 // Ratio returns the total share of classes, 0 to 1.
 func (s *Summary) Ratio(classes ...Class) float64 {
@@ -84,18 +88,30 @@ func (s *Summary) Ratio(classes ...Class) float64 {
 func (s *Summary) OverSize() float64 { return s.Ratio(OverSizes...) }
 
 // GC returns the share of the classes that grow with too little memory: marking, assists,
-// sweeping, scavenging. It excludes marking by idle Ps, which uses CPU time that nothing
-// else needs.
+// sweeping, scavenging, write barriers. It excludes marking by idle Ps, which uses CPU time that
+// nothing else needs.
 func (s *Summary) GC() float64 { return s.Ratio(gcWork...) }
+
+// AllGC returns the share of all classes of collections.
+func (s *Summary) AllGC() float64 { return s.Ratio(allGC...) }
 
 // Summarize classifies the samples of a profile. The error is ErrNotCPU if the profile is not
 // of CPU time, or is a difference of profiles. A profile without samples has an empty summary.
 func Summarize(p *profile.Profile) (*Summary, error) {
+	s, err := summarize(p)
+	if err == nil {
+		s.Top = slices.Clone(s.Top[:min(len(s.Top), maxTop)])
+	}
+	return s, err
+}
+
+// summarize is Summarize with all functions in Top.
+func summarize(p *profile.Profile) (*Summary, error) {
 	value, err := cpuValues(p)
 	if err != nil {
 		return nil, err
 	}
-	s := &Summary{Source: sourceOf(p), Duration: time.Duration(max(p.DurationNanos, 0))}
+	s := &Summary{Source: sourceOf(p), Duration: time.Duration(max(p.DurationNanos, 0)), UserOnly: userOnly(p)}
 	var byClass [len(classes)]float64
 	type cost struct{ self, caused float64 }
 	top := map[string]*cost{}
@@ -137,7 +153,6 @@ func Summarize(p *profile.Profile) (*Summary, error) {
 	slices.SortFunc(s.Top, func(a, b Func) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Caused, a.Caused), cmp.Compare(a.Name, b.Name))
 	})
-	s.Top = slices.Clip(s.Top[:min(len(s.Top), maxTop)])
 	return s, nil
 }
 
@@ -241,6 +256,11 @@ var unitNanos = map[string]float64{"nanoseconds": 1, "microseconds": 1e3, "milli
 // package runtime/pprof gives.
 func sourceOf(p *profile.Profile) Source {
 	for _, c := range p.Comments {
+		if c == mixedComment {
+			return OtherSource
+		}
+	}
+	for _, c := range p.Comments {
 		if strings.HasPrefix(c, perfComment) {
 			return Perf
 		}
@@ -250,6 +270,11 @@ func sourceOf(p *profile.Profile) Source {
 		return RuntimePprof
 	}
 	return OtherSource
+}
+
+// userOnly reports whether a profile is a capture without time in the kernel.
+func userOnly(p *profile.Profile) bool {
+	return slices.ContainsFunc(p.Comments, func(c string) bool { return strings.HasPrefix(c, perfComment) && strings.HasSuffix(c, userComment) })
 }
 
 // maxName is the maximum length of a name to show, in characters.

@@ -35,24 +35,35 @@ type node struct {
 	rank  rank  // class of the stack so far, from the outermost call to here
 	depth int32
 	below []int32
-	total float64 // CPU ns
+	of    [2]float64 // amounts of up to two profiles
 	self  float64
 }
 
-// newTree builds the tree of the samples of a profile.
-func newTree(p *profile.Profile, value func(*profile.Sample) (n, ns float64)) *tree {
-	t := &tree{nodes: []node{{rank: rank(len(classes) - 1)}}, names: []string{"all"}}
-	type weighed struct {
-		s  *profile.Sample
-		ns float64
-	}
+// total returns the amount of all profiles.
+func (n *node) total() float64 { return n.of[0] + n.of[1] }
+
+// weighed is a sample with the amount that it stands for, of one of up to two profiles.
+type weighed struct {
+	s      *profile.Sample
+	side   int
+	amount float64
+}
+
+// weigh returns the samples of a profile with their CPU ns times scale as amounts.
+func weigh(p *profile.Profile, value func(*profile.Sample) (n, ns float64), side int, scale float64) []weighed {
 	samples := make([]weighed, 0, len(p.Sample))
 	for _, s := range p.Sample {
 		if _, ns := value(s); ns > 0 {
-			samples = append(samples, weighed{s, ns})
+			samples = append(samples, weighed{s, side, ns * scale})
 		}
 	}
-	slices.SortStableFunc(samples, func(a, b weighed) int { return cmp.Compare(b.ns, a.ns) })
+	return samples
+}
+
+// newTree builds the tree of samples, which it sorts.
+func newTree(samples []weighed) *tree {
+	t := &tree{nodes: []node{{rank: rank(len(classes) - 1)}}, names: []string{"all"}}
+	slices.SortStableFunc(samples, func(a, b weighed) int { return cmp.Compare(b.amount, a.amount) })
 
 	sorter := newSorter()
 	ids := map[string]int32{}
@@ -78,7 +89,7 @@ func newTree(p *profile.Profile, value func(*profile.Sample) (n, ns float64)) *t
 	edges := map[edge]int32{}
 	for _, w := range samples {
 		at := int32(0)
-		t.nodes[0].total += w.ns
+		t.nodes[0].of[w.side] += w.amount
 		// go adds a call; it returns false where the drawing ends.
 		call := func(f *profile.Function) bool {
 			e := edge{at, id(f)}
@@ -98,7 +109,7 @@ func newTree(p *profile.Profile, value func(*profile.Sample) (n, ns float64)) *t
 				edges[e] = to
 			}
 			at = to
-			t.nodes[at].total += w.ns
+			t.nodes[at].of[w.side] += w.amount
 			return true
 		}
 		for _, l := range slices.Backward(w.s.Location) {
@@ -116,7 +127,7 @@ func newTree(p *profile.Profile, value func(*profile.Sample) (n, ns float64)) *t
 				break
 			}
 		}
-		t.nodes[at].self += w.ns
+		t.nodes[at].self += w.amount
 	}
 	return t
 }
@@ -137,6 +148,7 @@ type Call struct {
 	Depth       int
 	Start, Size float64 // shares of the profile, 0 to 1
 	Self        float64
+	Amounts     [2]float64 // of each profile, if two are drawn
 }
 
 // maxComments is the maximum number of comments of a profile to keep.
@@ -153,7 +165,7 @@ func GraphOf(p *profile.Profile) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Graph{Summary: s, Calls: newTree(p, value).calls()}
+	g := &Graph{Summary: s, Calls: newTree(weigh(p, value, 0, 1)).calls()}
 	for _, c := range p.Comments[:min(len(p.Comments), maxComments)] {
 		g.Comments = append(g.Comments, CleanName(strings.TrimPrefix(c, "snug: ")))
 	}
@@ -163,7 +175,7 @@ func GraphOf(p *profile.Profile) (*Graph, error) {
 // calls lays out the calls that are large enough, largest first in each row, and
 // merges the rest.
 func (t *tree) calls() []Call {
-	total := t.nodes[0].total
+	total := t.nodes[0].total()
 	if total <= 0 {
 		return nil
 	}
@@ -174,31 +186,33 @@ func (t *tree) calls() []Call {
 		n := &t.nodes[at]
 		all = append(all, Call{
 			Name: t.names[n.name], Class: classes[n.rank].class, Depth: int(n.depth), Entry: at != 0 && n.rank != above,
-			Start: start, Size: n.total / total, Self: n.self / total,
+			Start: start, Size: n.total() / total, Self: n.self / total, Amounts: n.of,
 		})
 		below := slices.Clone(n.below)
 		slices.SortFunc(below, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(t.nodes[b].total, t.nodes[a].total), cmp.Compare(t.names[t.nodes[a].name], t.names[t.nodes[b].name]))
+			return cmp.Or(cmp.Compare(t.nodes[b].total(), t.nodes[a].total()), cmp.Compare(t.names[t.nodes[a].name], t.names[t.nodes[b].name]))
 		})
 		above = n.rank
 		if at == 0 {
 			above = ranks[User]
 		}
-		small, count := 0.0, 0
+		var small node
+		count := 0
 		for _, b := range below {
-			size := t.nodes[b].total
+			size := t.nodes[b].total()
 			if size < smallest {
-				small += size
+				small.of[0] += t.nodes[b].of[0]
+				small.of[1] += t.nodes[b].of[1]
 				count++
 				continue
 			}
 			walk(b, start, above)
 			start += size / total
 		}
-		if small >= smallest {
+		if size := small.total() / total; small.total() >= smallest {
 			all = append(all, Call{
 				Name: fmt.Sprintf("(%d smaller)", count), Class: classes[n.rank].class, Merged: true, Depth: int(n.depth) + 1,
-				Start: start, Size: small / total, Self: small / total,
+				Start: start, Size: size, Self: size, Amounts: small.of,
 			})
 		}
 	}
@@ -206,14 +220,14 @@ func (t *tree) calls() []Call {
 	return all
 }
 
-// minSize returns the minimum size of a drawn node, in CPU ns. It allows half of
+// minSize returns the minimum amount of a drawn node. It allows half of
 // maxFrames, because each node may add one merged node.
 func (t *tree) minSize() float64 {
 	sizes := make([]float64, 0, len(t.nodes))
-	smallest := t.nodes[0].total * minShare
-	for _, n := range t.nodes {
-		if n.total >= smallest {
-			sizes = append(sizes, n.total)
+	smallest := t.nodes[0].total() * minShare
+	for i := range t.nodes {
+		if size := t.nodes[i].total(); size >= smallest {
+			sizes = append(sizes, size)
 		}
 	}
 	if len(sizes) <= maxFrames/2 {
