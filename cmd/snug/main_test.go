@@ -42,6 +42,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	profiles, err := filepath.Abs("testdata/profiles")
+	if err != nil {
+		t.Fatal(err)
+	}
 	// Scripts have no HOME; the programs they build share this test's cache.
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -58,7 +62,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
 			e.Setenv("SNUG_E2E", os.Getenv("SNUG_E2E"))
-			return os.Symlink(situations, filepath.Join(e.WorkDir, "situations"))
+			return errors.Join(os.Symlink(situations, filepath.Join(e.WorkDir, "situations")), os.Symlink(profiles, filepath.Join(e.WorkDir, "profiles")))
 		},
 		Condition: func(cond string) (bool, error) {
 			word, ok := strings.CutPrefix(cond, "e2e:")

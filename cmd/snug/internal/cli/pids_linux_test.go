@@ -30,7 +30,7 @@ func TestCompletePids(t *testing.T) {
 		{"named already", []string{"doctor", pid, pid}, false, ":0", false},
 		{"a file", []string{"doctor", "cpu.p"}, false, ":0", true},
 		{"profile", []string{"profile", pid}, true, ":0", false},
-		{"profile takes one", []string{"profile", "1", ""}, false, ":4", true},
+		{"profile, another to compare with", []string{"profile", "1", ""}, true, ":0", false},
 		{"ps", []string{"ps", pid}, true, ":0", false},
 		{"top", []string{"top", pid}, true, ":0", false},
 	} {

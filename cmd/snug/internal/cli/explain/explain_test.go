@@ -136,7 +136,7 @@ func TestTopics(t *testing.T) {
 			t.Errorf("%s: %q, want %q", prefix, got, want)
 		}
 	}
-	if got := Index(Under(all, "json:p")); len(got.Topics) != 1 || len(got.Entries) != 4 || got.Next != "snug explain json:plan" {
+	if got := Index(Under(all, "json:p")); len(got.Topics) != 1 || len(got.Entries) != 5 || got.Next != "snug explain json:plan" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -155,6 +155,7 @@ type Profile struct {
 	Top      []Top     `json:"functions"` // by their own CPU time, largest first
 	Findings []Finding `json:"findings"`
 	Saved    *string   `json:"file"`      // where the profile was written; null = not written
+	PGO      bool      `json:"pgo"`       // go build -pgo can use it: it has the lines on which functions begin
 	Page     *string   `json:"html_file"` // where the flame graph was written; null = not written
 	Next     string    `json:"next"`
 }

@@ -26,6 +26,9 @@ const (
 	KindError   = "error"
 	KindPolicy  = "policy"
 	KindGiven   = "given"
+
+	KindProfileDiff = "profile-diff"
+	KindDoctorDiff  = "doctor-diff"
 )
 
 // Document is one complete answer: a pointer to the type of a kind.
@@ -53,6 +56,9 @@ var types = map[string]reflect.Type{
 	KindError:   reflect.TypeFor[Error](),
 	KindPolicy:  reflect.TypeFor[Policy](),
 	KindGiven:   reflect.TypeFor[Given](),
+
+	KindProfileDiff: reflect.TypeFor[ProfileDiff](),
+	KindDoctorDiff:  reflect.TypeFor[DoctorDiff](),
 }
 
 // parts are the fields that hold the answer of a kind, if it is no list. A document without one is

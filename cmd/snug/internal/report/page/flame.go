@@ -27,9 +27,10 @@ func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
 		Groups:   groupRows(g.Summary),
 		OverSize: units.Share(g.OverSize()),
 		GC:       units.Share(g.GC()),
+		AllGC:    units.Share(g.AllGC()),
 		Of:       sampledBy(g.Source),
 		Comments: g.Comments,
-		Graph:    drawing(g.Calls, g.CPUSeconds),
+		Graph:    drawing(flameFrames(g)),
 		Merged:   len(g.Calls) > 0,
 	}
 	for _, f := range g.Top {
@@ -57,6 +58,7 @@ type flameView struct {
 	Classes  []classRow
 	OverSize string
 	GC       string
+	AllGC    string
 	Top      []topRow
 	Few      int // functions that are not in Top, because they have too few samples
 	Graph    tmpl.HTML
@@ -156,17 +158,46 @@ const (
 	textMargin = 4
 )
 
+// frame is a drawn call.
+type frame struct {
+	cpuprof.Call
+	group string // colour
+	tag   string // prefix of its label
+	about string // its figures
+}
+
+// flameFrames returns the calls of a profile, coloured by class, and named by it where it begins. The
+// classes of the program and of the rest of the runtime need no name, because the function shows
+// them.
+func flameFrames(g *cpuprof.Graph) []frame {
+	frames := make([]frame, len(g.Calls))
+	for i, c := range g.Calls {
+		f := frame{Call: c, group: groupOf(c.Class), about: units.Share(c.Size) + ", " + units.Duration(c.Size*g.CPUSeconds)}
+		if c.Entry && !c.Merged && c.Class != cpuprof.User && c.Class != cpuprof.RuntimeOther {
+			f.tag = string(c.Class) + ": "
+		}
+		if c.Depth > 0 {
+			if c.Self > 0 && !c.Merged {
+				f.about += "; itself " + units.Share(c.Self)
+			}
+			f.about += "; " + string(c.Class)
+		}
+		frames[i] = f
+	}
+	return frames
+}
+
 // drawing returns an SVG of calls. For the script, positions and widths are also given
 // in parts per million.
-func drawing(calls []cpuprof.Call, seconds float64) tmpl.HTML {
+func drawing(frames []frame) tmpl.HTML {
 	rows := 1
-	for _, f := range calls {
+	for _, f := range frames {
 		rows = max(rows, f.Depth+1)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg id="flame" viewBox="0 0 %d %d" role="img" aria-label="Flame graph, outermost calls on top" tabindex="0">`+"\n", drawWidth, rows*rowHeight)
-	for _, f := range calls {
-		group := groupOf(f.Class)
+	for _, f := range frames {
+		group := f.group
 		switch {
 		case f.Depth == 0:
 			group = "all"
@@ -174,41 +205,19 @@ func drawing(calls []cpuprof.Call, seconds float64) tmpl.HTML {
 			group += " m"
 		}
 		x, w, y := f.Start*drawWidth, f.Size*drawWidth, f.Depth*rowHeight
-		tag := ""
-		if c := f.Class; f.Entry && !f.Merged && c != cpuprof.User && c != cpuprof.RuntimeOther {
-			tag = string(c)
-		}
 		fmt.Fprintf(&b, `<g class="f %s" data-x="%.0f" data-w="%.0f"`, group, f.Start*1e6, f.Size*1e6)
-		if tag != "" {
-			fmt.Fprintf(&b, ` data-t="%s"`, tag)
+		if f.tag != "" {
+			fmt.Fprintf(&b, ` data-t="%s"`, f.tag)
 		}
-		fmt.Fprintf(&b, `><title>%s`+"\n", html.EscapeString(f.Name))
-		fmt.Fprintf(&b, "%s, %s", units.Share(f.Size), units.Duration(f.Size*seconds))
-		if f.Depth > 0 {
-			if f.Self > 0 && !f.Merged {
-				fmt.Fprintf(&b, "; itself %s", units.Share(f.Self))
-			}
-			fmt.Fprintf(&b, "; %s", f.Class)
-		}
-		fmt.Fprintf(&b, `</title><rect x="%.2f" y="%d" width="%.2f" height="%d"/>`, x, y, max(w, 0.1), rowHeight)
-		if text := fit(label(f.Name, tag), w); text != "" {
+		fmt.Fprintf(&b, "><title>%s\n%s</title>", html.EscapeString(f.Name), html.EscapeString(f.about))
+		fmt.Fprintf(&b, `<rect x="%.2f" y="%d" width="%.2f" height="%d"/>`, x, y, max(w, 0.1), rowHeight)
+		if text := fit(f.tag+shortName(f.Name), w); text != "" {
 			fmt.Fprintf(&b, `<text x="%.2f" y="%d">%s</text>`, x+textMargin, y+rowHeight-5, html.EscapeString(text))
 		}
 		b.WriteString("</g>\n")
 	}
 	b.WriteString("</svg>")
 	return tmpl.HTML(b.String())
-}
-
-// label returns the text of a frame: the function without its package path, prefixed
-// with its class where the class begins. The classes of the program and of the rest of
-// the runtime need no prefix, because the name shows them.
-func label(name, tag string) string {
-	name = shortName(name)
-	if tag != "" {
-		return tag + ": " + name
-	}
-	return name
 }
 
 // shortName removes the directories of a package path.

@@ -18,7 +18,7 @@
     const rect = g.querySelector("rect");
     return {
       g, rect, text: g.querySelector("text"), title, name, lower: name.toLowerCase(),
-      label: (tag ? tag + ": " : "") + short(name),
+      label: (tag || "") + short(name),
       x: Number(g.dataset.x), w: Math.max(Number(g.dataset.w), 1), depth: Math.round(Number(rect.getAttribute("y")) / row),
     };
   });

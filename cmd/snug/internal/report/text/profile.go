@@ -4,6 +4,7 @@ package text
 
 import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
@@ -19,11 +20,7 @@ func (p *Page) profile(d *finding.Profile) {
 	}
 	if len(d.Classes) > 0 {
 		p.line("")
-		rows := [][]string{}
-		for _, c := range d.Classes {
-			rows = append(rows, []string{units.Share(c.Ratio), message.Clean(c.ID), message.Clean(c.Words)})
-		}
-		p.table(rows)
+		p.table(content.ClassRows(d))
 	}
 	if len(d.Top) > 0 {
 		p.line("")
@@ -42,7 +39,11 @@ func (p *Page) profile(d *finding.Profile) {
 		p.line("")
 	}
 	if d.Saved != nil {
-		p.line("profile: %s", message.Clean(*d.Saved))
+		without := ""
+		if !d.PGO {
+			without = " (not for go build -pgo, which wants functions of Go 1.20 or later)"
+		}
+		p.line("profile: %s%s", message.Clean(*d.Saved), without)
 	}
 	if d.Page != nil {
 		p.line("flame graph: %s", message.Clean(*d.Page))

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// taken is the CPU profile of a target.
+type taken struct {
+	target  string
+	profile *profile.Profile
+	*cpuprof.Summary
+}
+
+// seconds returns the duration of the profile; nil = unknown.
+func (t *taken) seconds() *float64 {
+	if t.Duration <= 0 {
+		return nil
+	}
+	return new(t.Duration.Seconds())
+}
+
+// takeAll takes the profiles of all targets at the same time, so that processes are sampled under
+// the same conditions.
+func takeAll(ctx context.Context, u *ui.UI, names []string, o cpuprof.Options) ([]*taken, error) {
+	subjects := make([]examine.Subject, len(names))
+	for i, name := range names {
+		s, err := examine.Resolve(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(s) > 1 {
+			return nil, message.Usage("several processes, "+name, "name one by its number: snug ps "+message.Quote(name)+" lists them")
+		}
+		for _, other := range subjects[:i] {
+			if other.PID == s[0].PID && (other.PID != 0 || other.Name == s[0].Name) {
+				return nil, message.Usage("the same target twice, "+name, "name another; snug ps lists the Go processes here")
+			}
+		}
+		subjects[i] = s[0]
+	}
+	all, errs := make([]*taken, len(names)), make([]error, len(names))
+	var each sync.WaitGroup
+	waits := 0
+	for i, s := range subjects {
+		if s.PID != 0 || examine.Address(s.Name) {
+			waits++
+		}
+		each.Go(func() { all[i], errs[i] = take(ctx, s, o) })
+	}
+	if waits > 0 {
+		u.Status("sampling " + units.Plural(waits, "target") + " for " + o.Duration.String() + "; Ctrl-C ends it early")
+	}
+	each.Wait()
+	u.Status("")
+	return all, cmp.Or(errs...)
+}
+
+// take takes the profile of a target.
+func take(ctx context.Context, s examine.Subject, o cpuprof.Options) (*taken, error) {
+	t := &taken{}
+	var err error
+	if s.PID != 0 {
+		t.target, t.profile, err = capture(ctx, s.PID, o)
+	} else {
+		t.target, t.profile, err = readProfile(ctx, s.Name, o)
+	}
+	if err == nil {
+		if t.Summary, err = cpuprof.Summarize(t.profile); err != nil {
+			err = examine.InputFailure(fmt.Errorf("%w, %s", err, t.target))
+		}
+	}
+	return t, err
+}
+
+// capture samples a process.
+func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ *profile.Profile, err error) {
+	p, err := proc.Open(pid)
+	if err != nil {
+		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)
+	}
+	defer p.Close()
+	target = "pid " + strconv.Itoa(pid) + " (" + finding.UTF8(p.First().Name) + ")"
+	sym, err := examine.OpenSymbols(p)
+	if errors.Is(err, gobin.ErrNotGo) {
+		return "", nil, message.Failed("not a Go program, pid "+strconv.Itoa(pid), "snug ps lists the Go processes here")
+	}
+	if err != nil {
+		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)
+	}
+	defer sym.Close()
+	raw, err := cpuprof.Capture(ctx, pid, o)
+	var denied *cpuprof.DeniedError
+	switch {
+	case errors.As(err, &denied):
+		return "", nil, message.Failed(denied.Error(), "run it as root; or snug doctor "+strconv.Itoa(pid)+", which counts instead of sampling")
+	case err != nil:
+		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)
+	}
+	sampled, err := raw.Profile(sym)
+	return target, sampled, err
+}
+
+// readProfile reads an existing profile.
+func readProfile(ctx context.Context, name string, o cpuprof.Options) (target string, _ *profile.Profile, err error) {
+	src, err := examine.OpenInput(ctx, name, o.Duration)
+	if err != nil {
+		return "", nil, examine.InputFailure(err)
+	}
+	defer src.Close()
+	p, err := cpuprof.Read(src)
+	if err != nil {
+		return "", nil, examine.InputFailure(examine.InSource(err, src))
+	}
+	return finding.UTF8(src.Name), p, nil
+}
+
+// sum adds up profiles.
+func sum(all []*taken) (*taken, error) {
+	var names []string
+	var profiles []*profile.Profile
+	for _, t := range all {
+		names, profiles = append(names, t.target), append(profiles, t.profile)
+	}
+	p, err := cpuprof.Merge(profiles)
+	if err != nil {
+		return nil, message.Failed(err.Error()+", "+strings.Join(names, ", "), "add up profiles of one tool")
+	}
+	s, err := cpuprof.Summarize(p)
+	return &taken{"sum of " + units.List(names), p, s}, err
+}

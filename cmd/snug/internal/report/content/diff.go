@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package content
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// maxNamed is the maximum number of classes that the verdict names in one direction.
+const maxNamed = 3
+
+// DiffVerdict says in one sentence what B spends more and less CPU time on.
+func DiffVerdict(d *finding.ProfileDiff) string {
+	var more, less []string
+	counted := false
+	for i := range d.Classes {
+		c := &d.Classes[i]
+		counted = counted || c.Low != nil
+		if named := message.Clean(c.ID) + " " + Difference(d, c.Difference); c.Shown && c.Difference > 0 {
+			more = append(more, named)
+		} else if c.Shown {
+			less = append(less, named)
+		}
+	}
+	said := []string{}
+	for _, way := range []struct {
+		word  string
+		named []string
+	}{{"more", more}, {"less", less}} {
+		if n := len(way.named); n > maxNamed {
+			way.named = append(way.named[:maxNamed:maxNamed], units.Plural(n-maxNamed, "other"))
+		}
+		if len(way.named) > 0 {
+			said = append(said, way.word+" in "+units.List(way.named))
+		}
+	}
+	for _, sum := range []struct {
+		words string
+		of    *finding.Change
+	}{{"what grows with GOMAXPROCS", &d.OverSize}, {"collections in total", &d.GC}} {
+		if sum.of.Shown {
+			said = append(said, sum.words+" "+Difference(d, sum.of.Difference))
+		}
+	}
+	text := "no difference can be shown"
+	switch {
+	case len(said) > 0:
+		text = strings.Join(said, "; ")
+	case !counted:
+		text = "no difference can be told from chance"
+	}
+	if d.Unit == finding.UnitCores {
+		return "B used " + Part(d, d.Total.B) + " CPUs, A " + Part(d, d.Total.A) + ": " + text
+	}
+	return "B against A, in shares of the CPU time: " + text
+}
+
+// Part formats an amount of a comparison.
+func Part(d *finding.ProfileDiff, x float64) string {
+	if d.Unit == finding.UnitCores {
+		return cores(x)
+	}
+	return units.Share(x)
+}
+
+// cores formats CPUs. A sample of a profile of 100 s is 0.0001 CPUs.
+func cores(x float64) string {
+	if math.Abs(x) >= 0.1 {
+		return units.Trim(units.Figures(x, 3))
+	}
+	return units.Trim(strconv.FormatFloat(x, 'f', 4, 64))
+}
+
+// Difference formats a difference of amounts, with its sign: CPUs, or percentage points.
+func Difference(d *finding.ProfileDiff, x float64) string {
+	text, unit := cores(x), ""
+	if d.Unit != finding.UnitCores {
+		text, unit = units.Trim(strconv.FormatFloat(100*x, 'f', 1, 64)), " points"
+	}
+	switch {
+	case strings.Trim(text, "-0.") == "":
+		return "0" + unit
+	case x > 0:
+		text = "+" + text
+	}
+	return text + unit
+}
+
+// unshown stands for a difference that is not shown.
+const unshown = "~"
+
+// ChangeCells formats a change: A, B, the difference, its interval.
+func ChangeCells(d *finding.ProfileDiff, c *finding.Change) []string {
+	cells := []string{Part(d, c.A), Part(d, c.B), unshown, ""}
+	if c.Shown || c.Low == nil {
+		cells[2] = Difference(d, c.Difference)
+	}
+	if c.Low != nil && c.High != nil {
+		low, high := Difference(d, *c.Low), Difference(d, *c.High)
+		cells[3] = "[" + strings.TrimSuffix(low, " points") + ", " + strings.TrimSuffix(high, " points") + "]"
+	}
+	return cells
+}
+
+// DiffUnit says what the amounts of a comparison are.
+func DiffUnit(d *finding.ProfileDiff) string {
+	if d.Unit == finding.UnitCores {
+		return "CPU seconds for each second of a profile"
+	}
+	return "shares of the CPU time of a profile"
+}
+
+// Sums returns the totals of classes that have one cause, with their names.
+func Sums(d *finding.ProfileDiff) (sums []*finding.Change, names []string) {
+	return []*finding.Change{&d.OverSize, &d.GC}, []string{
+		"what grows with GOMAXPROCS: sched, sched.timers, gc.idle-mark, gc.stw, sysmon",
+		"collections in total: all of gc",
+	}
+}
+
+// ProfiledText describes one profile of a comparison.
+func ProfiledText(t *finding.Profiled) string {
+	text := message.Clean(t.Target) + ": " + units.Duration(t.CPU) + " of CPU time"
+	if t.Seconds != nil {
+		text += " in " + units.Duration(*t.Seconds)
+	}
+	if t.Samples > 0 {
+		text += ", " + units.Plural(t.Samples, "sample")
+	}
+	return text + " (" + message.Clean(t.Source) + ")"
+}
