@@ -33,7 +33,8 @@ func NewDoctor(u *ui.UI) *cobra.Command {
 what they cost, and what to set instead. A target is a process number, a program's
 name, a container's id or cgroup directory (every Go process in it), or what a process
 left behind: a CPU profile, an execution trace, a log with gctrace or schedtrace lines,
-a Prometheus /metrics page or a pprof address.
+a Prometheus /metrics page or a pprof address. Of two documents that snug doctor --json
+wrote it says which findings came, stayed and went; the exit code is that of the second.
 
 snug stops and changes nothing, and you need not prepare a process. It reads the
 runtime's own figures from memory, samples CPU time by perf events (99 Hz) if that is
@@ -44,6 +45,7 @@ and how it was read; snug explain WORD explains a word.`,
 		Example: `  snug doctor 4711
   snug doctor server --duration 30s
   snug doctor cpu.pprof
+  snug doctor 4711 --json > before.json; snug doctor before.json after.json
   snug doctor http://127.0.0.1:6060/metrics
   snug doctor $(docker inspect -f '{{.State.Pid}}' NAME) --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -63,6 +65,9 @@ and how it was read; snug explain WORD explains a word.`,
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
+			if saved(ctx, args) {
+				return compareSaved(ctx, u, args, minSeverity)
+			}
 			d, wrong := doctor(ctx, u, args, duration)
 			if d != nil {
 				// A failed target does not hide the findings of the others.

@@ -57,7 +57,7 @@ func Input(ctx context.Context, name string, duration time.Duration) (*finding.E
 	case untrusted.ELF:
 		return nil, message.Failed("a program, not a process, "+src.Name, "snug plan --exe "+message.Quote(name)+" shows what Go would do; snug ps lists what runs")
 	case untrusted.Document:
-		return nil, message.Failed("a saved answer of snug, "+src.Name, "snug report "+message.Quote(name)+" renders it")
+		return nil, message.Failed("a saved answer of snug, "+src.Name, "snug report "+message.Quote(name)+" renders it; snug doctor BEFORE AFTER compares two of its own")
 	case untrusted.Trace:
 		kind = "trace"
 		cut, err = tracedFacts(ctx, f, src)

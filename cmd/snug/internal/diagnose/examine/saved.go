@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package examine
+
+import (
+	"context"
+	"io"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
+)
+
+// Saved reports whether a target is a file with a document of snug.
+func Saved(ctx context.Context, name string) bool {
+	if s, err := Resolve(name); err != nil || len(s) != 1 || s[0].PID != 0 || name == "-" || Address(name) {
+		return false
+	}
+	src, err := untrusted.Open(ctx, name, untrusted.Limits{})
+	if err != nil {
+		return false
+	}
+	defer src.Close()
+	head, _ := src.Head()
+	return untrusted.Sniff(head) == untrusted.Document
+}
+
+// ReadSaved reads a file that snug doctor --json wrote.
+func ReadSaved(ctx context.Context, name string) (*finding.Doctor, error) {
+	src, err := untrusted.Open(ctx, name, untrusted.Limits{})
+	if err != nil {
+		return nil, InputFailure(err)
+	}
+	defer src.Close()
+	data, err := io.ReadAll(src)
+	if err != nil {
+		return nil, InputFailure(err)
+	}
+	const hint = "name two files that snug doctor --json wrote"
+	d, err := finding.Decode(data)
+	if err != nil {
+		return nil, message.Failed(err.Error()+", "+name, hint)
+	}
+	doctor, ok := d.(*finding.Doctor)
+	if !ok {
+		return nil, message.Failed("a document of kind "+finding.KindOf(d)+", not "+finding.KindDoctor+", "+name, hint)
+	}
+	return doctor, nil
+}
