@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
-	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
@@ -35,8 +34,8 @@ func compared(u *ui.UI, both []*taken, byShare bool, html string) error {
 	for _, x := range c.Functions[:min(len(c.Functions), topFunctions)] {
 		d.Functions = append(d.Functions, finding.FuncDiff{Function: finding.UTF8(x.Name), Change: change(x.Change), Own: change(x.Self)})
 	}
-	wrong := written(html, &d.Page, func(w io.Writer) error { return page.FlameDiff(w, c, d) })
 	d.Next = afterComparison(d)
+	wrong := written(html, &d.Page, func(w io.Writer) error { return page.FlameDiff(w, c, d) })
 	if err := u.Answer(d); err != nil {
 		return err
 	}
@@ -73,7 +72,9 @@ func caveats(c *cpuprof.Comparison, byShare bool) []string {
 	say(unknown, "A profile does not have its number of samples, so no difference can be told from chance.")
 	least := min(a.Samples, b.Samples)
 	say(!unknown && least < fewSamples, "A profile has "+units.Plural(least, "sample")+", so only large differences can be shown: sample longer.")
-	say(a.Source != b.Source, "The samplers differ: "+string(a.Source)+" and "+string(b.Source)+". The runtime's own profiler never sees its monitor, and misses part of sched and sched.netpoll.")
+	say(a.Source != b.Source, "The samplers differ: "+string(a.Source)+" and "+string(b.Source)+".")
+	one := (a.Source == cpuprof.RuntimePprof) != (b.Source == cpuprof.RuntimePprof)
+	say(one, "runtime/pprof never sees the thread of sysmon, and misses a part of sched and sched.netpoll.")
 	say(a.UserOnly != b.UserOnly, "Only one profile has time in the kernel, so system calls and page faults differ for that reason.")
 	if unknown || least == 0 {
 		return all
@@ -81,7 +82,7 @@ func caveats(c *cpuprof.Comparison, byShare bool) []string {
 	return append(all, "The intervals are of chance in sampling. Load, data and the machine may differ too: snug bench compares settings with the same load in shuffled rounds.")
 }
 
-// afterComparison returns the next command to try: to explain what grew.
+// afterComparison returns the next command to try: to explain what grew, or what else changed.
 func afterComparison(d *finding.ProfileDiff) string {
 	switch {
 	case d.OverSize.Shown && d.OverSize.Difference > 0:
@@ -94,8 +95,5 @@ func afterComparison(d *finding.ProfileDiff) string {
 			return "snug explain " + c.ID
 		}
 	}
-	if d.Page == nil {
-		return "snug profile --html diff.html " + message.Quote(d.A.Target) + " " + message.Quote(d.B.Target)
-	}
-	return ""
+	return "snug bench --help"
 }
