@@ -150,3 +150,82 @@ func TestProfile(t *testing.T) {
 		t.Errorf("doctor on it: exit code %d\n%s", code, out)
 	}
 }
+
+// service answers one request after the other.
+const service = `package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+type order struct {
+	ID    int
+	Names []string
+	Next  *order
+}
+
+var (
+	kept  []*order
+	reply = make(chan int)
+)
+
+func serve(requests <-chan []byte) {
+	for text := range requests {
+		o := new(order)
+		if err := json.Unmarshal(text, o); err != nil {
+			panic(err)
+		}
+		reply <- o.ID
+		kept[o.ID%len(kept)].Next = o
+	}
+}
+
+func main() {
+	for i := range 100000 {
+		kept = append(kept, &order{ID: i, Names: []string{fmt.Sprint(i), "x"}})
+	}
+	names := strings.Repeat("\"a name\",", 200) + "\"the last\""
+	requests := make(chan []byte)
+	for range 16 {
+		go serve(requests)
+	}
+	fmt.Println("ready")
+	go func() {
+		for i := 0; ; i++ {
+			requests <- fmt.Appendf(nil, "{\"ID\":%d,\"Names\":[%s]}", i*1237, names)
+			<-reply
+		}
+	}()
+	os.Stdin.Read(make([]byte, 1))
+}
+`
+
+// TestProfileCompare: one service under few and under many Ps. The answer names scheduling and
+// marking by idle Ps.
+func TestProfileCompare(t *testing.T) {
+	if !strings.Contains(os.Getenv("SNUG_E2E"), "root") {
+		t.Skip("set SNUG_E2E=root to sample by perf events")
+	}
+	few, _ := goprogram.Launched(t, "service", service, "GOMAXPROCS=1", "GOGC=50")
+	many, _ := goprogram.Launched(t, "service", service, "GOMAXPROCS=32", "GOGC=50")
+	for span := 4 * time.Second; ; span *= 2 {
+		code, out, talk := snug(t, "profile", few, many, "--json", "--duration", span.String())
+		var d finding.ProfileDiff
+		if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || d.Unit != finding.UnitCores {
+			t.Fatalf("%v, exit code %d\n%s%s", err, code, out, talk)
+		}
+		more := map[string]bool{}
+		for _, c := range d.Classes {
+			more[c.ID] = c.Shown && c.Difference > 0
+		}
+		if more["sched"] && more["gc.idle-mark"] && d.OverSize.Shown && d.Next == "snug explain over-size" {
+			return
+		}
+		if span > time.Minute {
+			t.Fatal(out)
+		}
+	}
+}

@@ -40,12 +40,9 @@ func DiffVerdict(d *finding.ProfileDiff) string {
 			said = append(said, way.word+" in "+units.List(way.named))
 		}
 	}
-	for _, sum := range []struct {
-		words string
-		of    *finding.Change
-	}{{"what grows with GOMAXPROCS", &d.OverSize}, {"collections in total", &d.GC}} {
-		if sum.of.Shown {
-			said = append(said, sum.words+" "+Difference(d, sum.of.Difference))
+	for _, sum := range Sums(d) {
+		if sum.Shown {
+			said = append(said, sum.Name+" "+Difference(d, sum.Difference))
 		}
 	}
 	text := "no difference can be shown"
@@ -70,18 +67,21 @@ func Part(d *finding.ProfileDiff, x float64) string {
 }
 
 // cores formats CPUs. A sample of a profile of 100 s is 0.0001 CPUs.
-func cores(x float64) string {
-	if math.Abs(x) >= 0.1 {
+func cores(x float64) string { return decimals(x, 0.1, 4) }
+
+// decimals formats x with some decimals below a bound, and with three digits above it.
+func decimals(x, bound float64, n int) string {
+	if units.Odd(x) || math.Abs(x) >= bound {
 		return units.Trim(units.Figures(x, 3))
 	}
-	return units.Trim(strconv.FormatFloat(x, 'f', 4, 64))
+	return units.Trim(strconv.FormatFloat(x, 'f', n, 64))
 }
 
 // Difference formats a difference of amounts, with its sign: CPUs, or percentage points.
 func Difference(d *finding.ProfileDiff, x float64) string {
 	text, unit := cores(x), ""
 	if d.Unit != finding.UnitCores {
-		text, unit = units.Trim(strconv.FormatFloat(100*x, 'f', 1, 64)), " points"
+		text, unit = decimals(100*x, 100, 1), " points"
 	}
 	switch {
 	case strings.Trim(text, "-0.") == "":
@@ -116,11 +116,17 @@ func DiffUnit(d *finding.ProfileDiff) string {
 	return "shares of the CPU time of a profile"
 }
 
-// Sums returns the totals of classes that have one cause, with their names.
-func Sums(d *finding.ProfileDiff) (sums []*finding.Change, names []string) {
-	return []*finding.Change{&d.OverSize, &d.GC}, []string{
-		"what grows with GOMAXPROCS: sched, sched.timers, gc.idle-mark, gc.stw, sysmon",
-		"collections in total: all of gc",
+// Sum is the total of classes that have one cause.
+type Sum struct {
+	*finding.Change
+	Name, Of string
+}
+
+// Sums returns the sums of a comparison.
+func Sums(d *finding.ProfileDiff) []Sum {
+	return []Sum{
+		{&d.OverSize, "what grows with GOMAXPROCS", "sched, sched.timers, gc.idle-mark, gc.stw, sysmon"},
+		{&d.GC, "collections in total", "all classes that begin with gc"},
 	}
 }
 

@@ -31,9 +31,8 @@ func FlameDiff(w io.Writer, c *cpuprof.Comparison, d *finding.ProfileDiff) error
 	for i := range d.Classes {
 		v.Classes = append(v.Classes, diffRowOf(d, &d.Classes[i].Change, d.Classes[i].ID, d.Classes[i].Words))
 	}
-	sums, names := content.Sums(d)
-	for i, sum := range sums {
-		v.Sums = append(v.Sums, diffRowOf(d, sum, names[i], ""))
+	for _, sum := range content.Sums(d) {
+		v.Sums = append(v.Sums, diffRowOf(d, sum.Change, sum.Name, sum.Of))
 	}
 	for i := range d.Functions {
 		v.Functions = append(v.Functions, diffRowOf(d, &d.Functions[i].Change, d.Functions[i].Function, ""))

@@ -15,25 +15,22 @@ import (
 
 func (p *Page) profileDiff(d *finding.ProfileDiff) {
 	p.wrap(content.DiffVerdict(d))
-	p.line("A: %s", content.ProfiledText(&d.A))
-	p.line("B: %s", content.ProfiledText(&d.B))
+	p.wrap("A: " + content.ProfiledText(&d.A))
+	p.wrap("B: " + content.ProfiledText(&d.B))
 	p.line("")
 	p.line("%s; ~ is no difference that can be shown", content.DiffUnit(d))
-	rows := [][]string{{"A", "B", "difference", "interval", "", ""}}
+	head := []string{"A", "B", "difference", "interval", ""}
+	rows := [][]string{head}
 	for i := range d.Classes {
 		c := &d.Classes[i]
-		rows = append(rows, append(content.ChangeCells(d, &c.Change), message.Clean(c.ID), message.Clean(c.Words)))
+		rows = append(rows, append(content.ChangeCells(d, &c.Change), message.Clean(c.ID)))
+	}
+	for _, sum := range content.Sums(d) {
+		rows = append(rows, append(content.ChangeCells(d, sum.Change), "("+sum.Name+")"))
 	}
 	p.table(rows)
 	p.line("")
-	sums, names := content.Sums(d)
-	rows = nil
-	for i, c := range sums {
-		rows = append(rows, append(content.ChangeCells(d, c), names[i]))
-	}
-	p.table(rows)
-	p.line("")
-	rows = [][]string{{"A", "B", "difference", "interval", ""}}
+	rows = [][]string{head}
 	for i := range d.Functions {
 		if f := &d.Functions[i]; f.Shown || f.Low == nil {
 			rows = append(rows, append(content.ChangeCells(d, &f.Change), message.Clean(f.Function)))
