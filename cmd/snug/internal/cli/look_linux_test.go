@@ -151,7 +151,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// service answers one request after the other.
+// service answers one request after the other, in stages. With one P it is always busy.
 const service = `package main
 
 import (
@@ -167,19 +167,31 @@ type order struct {
 	Next  *order
 }
 
-var (
-	kept  []*order
-	reply = make(chan int)
-)
+var kept []*order
 
-func serve(requests <-chan []byte) {
-	for text := range requests {
+// parse, check and keep are the stages of a request.
+func parse(texts <-chan []byte, parsed chan<- *order) {
+	for text := range texts {
 		o := new(order)
 		if err := json.Unmarshal(text, o); err != nil {
 			panic(err)
 		}
-		reply <- o.ID
+		parsed <- o
+	}
+}
+
+func check(parsed <-chan *order, checked chan<- *order) {
+	for o := range parsed {
+		if len(o.Names) > 0 {
+			checked <- o
+		}
+	}
+}
+
+func keep(checked <-chan *order, done chan<- int) {
+	for o := range checked {
 		kept[o.ID%len(kept)].Next = o
+		done <- o.ID
 	}
 }
 
@@ -187,16 +199,16 @@ func main() {
 	for i := range 100000 {
 		kept = append(kept, &order{ID: i, Names: []string{fmt.Sprint(i), "x"}})
 	}
-	names := strings.Repeat("\"a name\",", 200) + "\"the last\""
-	requests := make(chan []byte)
-	for range 16 {
-		go serve(requests)
-	}
+	texts, parsed, checked, done := make(chan []byte), make(chan *order), make(chan *order), make(chan int)
+	go parse(texts, parsed)
+	go check(parsed, checked)
+	go keep(checked, done)
 	fmt.Println("ready")
+	names := strings.Repeat("\"a name\",", 5) + "\"the last\""
 	go func() {
 		for i := 0; ; i++ {
-			requests <- fmt.Appendf(nil, "{\"ID\":%d,\"Names\":[%s]}", i*1237, names)
-			<-reply
+			texts <- fmt.Appendf(nil, "{\"ID\":%d,\"Names\":[%s]}", i, names)
+			<-done
 		}
 	}()
 	os.Stdin.Read(make([]byte, 1))
@@ -210,7 +222,7 @@ func TestProfileCompare(t *testing.T) {
 		t.Skip("set SNUG_E2E=root to sample by perf events")
 	}
 	few, _ := goprogram.Launched(t, "service", service, "GOMAXPROCS=1", "GOGC=50")
-	many, _ := goprogram.Launched(t, "service", service, "GOMAXPROCS=32", "GOGC=50")
+	many, _ := goprogram.Launched(t, "service", service, "GOMAXPROCS=8", "GOGC=50")
 	for span := 4 * time.Second; ; span *= 2 {
 		code, out, talk := snug(t, "profile", few, many, "--json", "--duration", span.String())
 		var d finding.ProfileDiff

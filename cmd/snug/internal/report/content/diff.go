@@ -13,7 +13,7 @@ import (
 )
 
 // maxNamed is the maximum number of classes that the verdict names in one direction.
-const maxNamed = 3
+const maxNamed = 5
 
 // DiffVerdict says in one sentence what B spends more and less CPU time on.
 func DiffVerdict(d *finding.ProfileDiff) string {

@@ -64,8 +64,8 @@ func TestDiffWords(t *testing.T) {
 		{[]finding.ClassDiff{{ID: "user", Change: same}}, "no difference can be shown"},
 		{[]finding.ClassDiff{{ID: "user", Change: unknown}}, "no difference can be told from chance"},
 		{[]finding.ClassDiff{{ID: "sched", Change: more}, {ID: "user", Change: less}, {ID: "lock", Change: same}}, "more in sched +0.139; less in user -0.139"},
-		{[]finding.ClassDiff{{ID: "a", Change: more}, {ID: "b", Change: more}, {ID: "c", Change: more}, {ID: "d", Change: more}, {ID: "e", Change: more}},
-			"more in a +0.139, b +0.139, c +0.139 and 2 others"},
+		{[]finding.ClassDiff{{ID: "a", Change: more}, {ID: "b", Change: more}, {ID: "c", Change: more}, {ID: "d", Change: more}, {ID: "e", Change: more}, {ID: "f", Change: more}, {ID: "g", Change: more}},
+			"more in a +0.139, b +0.139, c +0.139, d +0.139, e +0.139 and 2 others"},
 	} {
 		d := &finding.ProfileDiff{Unit: finding.UnitCores, Total: finding.Change{A: 1, B: 1.5}, Classes: c.classes}
 		if got, want := DiffVerdict(d), "B used 1.5 CPUs, A 1: "+c.want; got != want {
