@@ -30,9 +30,9 @@ const flameRules = `(() => {
   if (colours.size < 3) bad.push(colours.size + " colours");
   const click = e => e.dispatchEvent(new MouseEvent("click", {bubbles: true}));
   const hidden = () => document.querySelectorAll("#flame .f.off").length;
-  click([...document.querySelectorAll("#flame .f")].find(f => f.querySelector("title").textContent.startsWith("main.serve\n")).querySelector("rect"));
+  click([...document.querySelectorAll("#flame .f")].find(f => f.querySelector("title").textContent.startsWith("main.parse\n")).querySelector("rect"));
   if (!hidden()) bad.push("a click does not zoom");
-  if (!document.getElementById("detail").textContent.startsWith("main.serve")) bad.push("no detail");
+  if (!document.getElementById("detail").textContent.startsWith("main.parse")) bad.push("no detail");
   click(document.getElementById("reset"));
   if (hidden()) bad.push("it stays zoomed");
   const search = document.getElementById("search");
