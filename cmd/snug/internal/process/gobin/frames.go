@@ -27,7 +27,7 @@ type tree struct {
 	// An entry is {func u8, 0 u8[3], name i32, parent pc i32, start line i32}; up to Go
 	// 1.19 {parent i16, func u8, 0 u8, file i32, line i32, name i32, parent pc i32}
 	// (runtime.inlinedCall).
-	size, name, parent uint64
+	size, id, name, parent uint64
 }
 
 // frames appends the calls at pc, innermost first. The tree gives the function of the innermost
@@ -41,22 +41,23 @@ func (t *pclntab) frames(dst []Frame, pc uint64) []Frame {
 	t.steps = 0
 	tr := t.tree(f)
 	for range maxDepth {
-		name, start, parent, inlined := t.inlined(f, tr, pc)
+		name, start, id, parent, inlined := t.inlined(f, tr, pc)
 		if !inlined {
 			break
 		}
-		dst = append(dst, t.frame(f, pc, name, start))
+		dst = append(dst, t.frame(f, pc, name, start, id))
 		dst[len(dst)-1].Inlined = true
 		pc = parent
 	}
-	return append(dst, t.frame(f, pc, f.nameOff, t.start(f)))
+	return append(dst, t.frame(f, pc, f.nameOff, t.start(f), t.id(f)))
 }
 
-// frame returns the call at pc of the function with this name, which begins on line start.
-func (t *pclntab) frame(f fn, pc uint64, name uint32, start int) Frame {
+// frame returns the call at pc of the function with this name and abi.FuncID, which begins on line
+// start.
+func (t *pclntab) frame(f fn, pc uint64, name uint32, start int, id byte) Frame {
 	symbol := t.name(name)
 	file, line := t.position(f, pc)
-	return Frame{Function: printed(symbol), File: file, Line: line, Symbol: symbol, Start: start}
+	return Frame{Function: printed(symbol), File: file, Line: line, Symbol: symbol, Start: start, Wrapper: t.wrapper(id)}
 }
 
 // start returns the line on which f begins; 0 if unknown.
@@ -93,7 +94,7 @@ func (t *pclntab) treeAt(addr uint64, index uint32) tree {
 	if t.go120 {
 		return tree{addr: addr, index: index, size: 16, name: 4, parent: 8}
 	}
-	return tree{addr: addr, index: index, size: 20, name: 12, parent: 16}
+	return tree{addr: addr, index: index, size: 20, id: 2, name: 12, parent: 16}
 }
 
 // treeOffset returns the offset of the inline tree of f from gofunc, or ^0 if it has none, and
@@ -120,29 +121,41 @@ func (t *pclntab) treeOffset(f fn) (offset, index uint32) {
 	return le.Uint32(p), index
 }
 
-// inlined returns the call that was inlined at pc: the name of its function and the line on which
-// that begins, 0 if unknown; and the pc of the call in its caller.
-func (t *pclntab) inlined(f fn, tr tree, pc uint64) (name uint32, start int, parent uint64, ok bool) {
+// inlined returns the call that was inlined at pc: the name of its function, the line on which that
+// begins, 0 if unknown, and its abi.FuncID; and the pc of the call in its caller.
+func (t *pclntab) inlined(f fn, tr tree, pc uint64) (name uint32, start int, id byte, parent uint64, ok bool) {
 	if tr.addr == 0 {
-		return 0, 0, 0, false
+		return 0, 0, 0, 0, false
 	}
 	i, ok := t.value(f, tr.index, pc)
 	if !ok || i < 0 {
-		return 0, 0, 0, false
+		return 0, 0, 0, 0, false
 	}
 	p, ok := t.bytes(tr.addr+uint64(i)*tr.size, int(tr.size))
 	if !ok {
-		return 0, 0, 0, false
+		return 0, 0, 0, 0, false
 	}
 	parent = f.entry + uint64(le.Uint32(p[tr.parent:]))
 	if parent >= f.end {
-		return 0, 0, 0, false
+		return 0, 0, 0, 0, false
 	}
 	if t.go120 {
 		start = max(int(int32(le.Uint32(p[tr.parent+4:]))), 0)
 	}
-	return le.Uint32(p[tr.name:]), start, parent, true
+	return le.Uint32(p[tr.name:]), start, p[tr.id], parent, true
 }
+
+// id returns the abi.FuncID of f; 0 = it is not special.
+func (t *pclntab) id(f fn) byte {
+	p, ok := t.bytes(f.args+t.funcSize()-funcIDBack, 1)
+	if !ok {
+		return 0
+	}
+	return p[0]
+}
+
+// wrapper reports whether an abi.FuncID is that of wrappers.
+func (t *pclntab) wrapper(id byte) bool { return id != 0 && id == t.wrapperID }
 
 // position returns the file and line at pc.
 func (t *pclntab) position(f fn, pc uint64) (string, int) {

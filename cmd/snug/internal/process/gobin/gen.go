@@ -10,6 +10,8 @@ package main
 
 import (
 	"bytes"
+	"debug/dwarf"
+	"debug/elf"
 	"flag"
 	"fmt"
 	"go/format"
@@ -63,10 +65,12 @@ func table() ([]byte, error) {
 	b.WriteString("// layouts by minor release, from the DWARF of\n")
 	fmt.Fprintf(&b, "// %s.\n", strings.Join(releases, ", "))
 	b.WriteString("// amd64 and arm64 agree.\nvar layouts = map[int]Layout{\n")
+	var after bytes.Buffer
 	for _, release := range releases {
 		var first gobin.Layout
+		var records gobin.Offsets
 		for i, arch := range []string{"amd64", "arm64"} {
-			f, err := build(dir, release, arch)
+			f, o, err := build(dir, release, arch)
 			if err != nil {
 				return nil, fmt.Errorf("%s %s: %w", release, arch, err)
 			}
@@ -76,18 +80,21 @@ func table() ([]byte, error) {
 			}
 			l.Source = "table"
 			if i == 0 {
-				first = l
+				first, records = l, o
 				entry(&b, f.Minor, l)
-			} else if l != first {
+				entry(&after, f.Minor, o)
+			} else if l != first || o != records {
 				return nil, fmt.Errorf("%s: %s differs", release, arch)
 			}
 		}
 	}
+	b.WriteString("}\n\n// records are offsets by minor release, from the same DWARF.\nvar records = map[int]Offsets{\n")
+	b.Write(after.Bytes())
 	b.WriteString("}\n")
 	return format.Source(b.Bytes())
 }
 
-func entry(b *bytes.Buffer, minor int, l gobin.Layout) {
+func entry(b *bytes.Buffer, minor int, l any) {
 	fmt.Fprintf(b, "%d: {\n", minor)
 	v := reflect.ValueOf(l)
 	for i := range v.NumField() {
@@ -96,8 +103,76 @@ func entry(b *bytes.Buffer, minor int, l gobin.Layout) {
 	b.WriteString("},\n")
 }
 
+// offsets reads the offsets of records from a program's DWARF.
+func offsets(exe string) (o gobin.Offsets, err error) {
+	f, err := elf.Open(exe)
+	if err != nil {
+		return o, err
+	}
+	defer f.Close()
+	d, err := f.DWARF()
+	if err != nil {
+		return o, err
+	}
+	fields := map[string]map[string]*int64{
+		"runtime.g": {
+			"sched": &o.Sched, "syscallsp": &o.SyscallSP, "syscallpc": &o.SyscallPC, "atomicstatus": &o.Status, "goid": &o.ID,
+			"waitreason": &o.WaitReason, "trackingSeq": &o.Tracking, "parentGoid": &o.ParentID, "gopc": &o.GoPC, "startpc": &o.StartPC,
+		},
+		"runtime.gobuf":     {"lr": &o.LR},
+		"runtime.memRecord": {"future": &o.Cycle},
+	}
+	for _, list := range fields {
+		for _, at := range list {
+			*at = -1
+		}
+	}
+	for r := d.Reader(); ; {
+		e, err := r.Next()
+		if err != nil || e == nil {
+			return o, err
+		}
+		name, _ := e.Val(dwarf.AttrName).(string)
+		if e.Tag != dwarf.TagStructType || fields[name] == nil {
+			continue
+		}
+		t, err := d.Type(e.Offset)
+		if err != nil {
+			return o, err
+		}
+		for _, field := range t.(*dwarf.StructType).Field {
+			if at := fields[name][field.Name]; at != nil {
+				*at = field.ByteOffset
+			}
+		}
+	}
+}
+
+// wrapper counts the constants of a release's source up to the one for wrappers.
+func wrapper(root string) (uint8, error) {
+	for _, file := range []string{"src/internal/abi/symtab.go", "src/runtime/symtab.go"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			continue
+		}
+		n, counting := uint8(0), false
+		for _, line := range strings.Split(string(text), "\n") {
+			name := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(line), "_", ""))
+			switch {
+			case strings.HasPrefix(name, "funcidnormal"):
+				counting = true
+			case counting && strings.HasPrefix(name, "funcidwrapper"):
+				return n + 1, nil
+			case counting && strings.HasPrefix(name, "funcid"):
+				n++
+			}
+		}
+	}
+	return 0, fmt.Errorf("no funcID of wrappers in %s", root)
+}
+
 // build builds the program in dir with a release and opens it.
-func build(dir, release, arch string) (*gobin.File, error) {
+func build(dir, release, arch string) (f *gobin.File, o gobin.Offsets, err error) {
 	run := func(command string, env ...string) ([]byte, error) {
 		args := strings.Fields(command)
 		cmd := exec.Command(args[0], args[1:]...)
@@ -110,36 +185,43 @@ func build(dir, release, arch string) (*gobin.File, error) {
 		return out, nil
 	}
 	exe := filepath.Join(dir, "m-"+arch)
+	out, err := run("go env GOROOT", "GOTOOLCHAIN="+release)
+	if err != nil {
+		return nil, o, err
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	root := lines[len(lines)-1] // after the lines about a download
 	if _, err := run("go build -o "+exe+" .", "GOTOOLCHAIN="+release); err != nil {
 		// Go 1.19 does not work in the module cache: it mistakes its own packages for those of
 		// a module.
-		root, err2 := run("go env GOROOT", "GOTOOLCHAIN="+release)
-		if err2 != nil {
-			return nil, err2
-		}
 		copied := filepath.Join(dir, release)
 		if _, err := os.Stat(copied); err != nil {
-			if err := os.CopyFS(copied, os.DirFS(strings.TrimSpace(string(root)))); err != nil {
-				return nil, err
+			if err := os.CopyFS(copied, os.DirFS(root)); err != nil {
+				return nil, o, err
 			}
 		}
 		if _, err := run(filepath.Join(copied, "bin", "go")+" build -o "+exe+" .", "GOROOT="+copied); err != nil {
-			return nil, err
+			return nil, o, err
 		}
+	}
+	if o, err = offsets(exe); err != nil {
+		return nil, o, err
+	}
+	if o.Wrapper, err = wrapper(root); err != nil {
+		return nil, o, err
 	}
 	r, err := os.Open(exe)
 	if err != nil {
-		return nil, err
+		return nil, o, err
 	}
 	defer r.Close()
 	info, err := r.Stat()
 	if err != nil {
-		return nil, err
+		return nil, o, err
 	}
-	f, err := gobin.Open(r, info.Size())
-	if err != nil {
-		return nil, err
+	if f, err = gobin.Open(r, info.Size()); err != nil {
+		return nil, o, err
 	}
 	f.Layout() // while the file is open
-	return f, nil
+	return f, o, nil
 }

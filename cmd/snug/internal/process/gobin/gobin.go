@@ -91,6 +91,7 @@ func OpenLive(r io.ReaderAt, size int64, mem io.ReaderAt, bias uint64) (*File, e
 		return nil, err
 	}
 	f.TextStart, f.Funcs = f.tab.text, f.tab.nfunc
+	f.tab.wrapperID = records[f.Minor].Wrapper
 	return f, nil
 }
 
@@ -105,6 +106,9 @@ type Frame struct {
 	Line int
 	// Inlined reports that the call was inlined into the function of the next frame.
 	Inlined bool
+	// Wrapper reports that the compiler made the function to call another. Stack traces leave it
+	// out. It is only known of releases.
+	Wrapper bool
 	// Symbol is the name as the linker knows it, with type arguments.
 	Symbol string
 	// Start is the line on which the function begins; 0 if unknown, as before Go 1.20.

@@ -32,6 +32,8 @@ type pclntab struct {
 	go120                              bool
 	names, cu, files, pc, funcs, limit uint64 // addresses
 	steps                              int    // taken in pctab for this pc
+	wrapperID                          byte   // abi.FuncIDWrapper; 0 = unknown
+	known                              map[uint64]frame
 }
 
 const (
