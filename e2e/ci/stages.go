@@ -156,7 +156,7 @@ done`,
 		name: "toolchains", cpus: 2, seconds: 400,
 		words: "go",
 		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/figure", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
-			"cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "cmd/snug/internal/source/govet", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
+			"cmd/snug/internal/process/holders", "cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "cmd/snug/internal/source/govet", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
 			"e2e/internal/figures", "e2e/internal/programs"}),
 		script: alone + `
 for toolchain in go1.24.13 go1.25.14 go1.27.3; do
@@ -167,7 +167,7 @@ for toolchain in go1.23.12 go1.27.3; do
   echo "-- races in the library, $toolchain"
   GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 -race ` + raced + `
 done
-gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/profile/exectrace ./cmd/snug/internal/process/gobin ./cmd/snug/internal/process/goproc ./cmd/snug/internal/process/oldgo ./e2e/diagnose/debian
+gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/profile/exectrace ./cmd/snug/internal/process/gobin ./cmd/snug/internal/process/goproc ./cmd/snug/internal/process/holders ./cmd/snug/internal/process/oldgo ./e2e/diagnose/debian
 alone contrib/prometheus
 for toolchain in go1.23.12 go1.27.3; do
   echo "-- the collector, $toolchain"
