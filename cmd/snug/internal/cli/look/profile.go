@@ -31,6 +31,7 @@ func NewProfile(u *ui.UI) *cobra.Command {
 	o := cpuprof.Options{Duration: 10 * time.Second}
 	var file, html flagvalue.Text
 	merge, share := false, false
+	var heap, goroutines bool
 	cmd := &cobra.Command{
 		Use:   "profile PID|PROGRAM|FILE|URL [B]",
 		Short: "Sample the CPU time of any Go process, and sort it into causes",
@@ -45,9 +46,14 @@ as one self-contained page.
 Two targets are compared, by cause and by function: in CPU seconds for each second, or,
 with --share or if a profile has no duration, in shares of the CPU time. A difference is
 shown only if it is more than chance in sampling makes. --merge adds up any number of
-profiles instead, as go build -pgo wants it.`,
+profiles instead, as go build -pgo wants it.
+
+--heap shows which calls allocated the memory that a process holds, by the runtime's own
+heap profile, and --goroutines what its goroutines wait for and what created them. Both
+are read from its memory, again without preparing or stopping it, from Go 1.18 to 1.27.`,
 		Example: `  snug profile 4711 --duration 30s --html flame.html
   snug profile server -o cpu.pprof && go tool pprof -top cpu.pprof
+  snug profile 4711 --heap
   snug profile http://127.0.0.1:6060/debug/pprof
   snug profile before.pprof after.pprof --html diff.html
   snug profile --merge monday.pprof tuesday.pprof -o default.pgo && go build -pgo default.pgo`,
@@ -61,7 +67,12 @@ profiles instead, as go build -pgo wants it.`,
 			return nil
 		},
 		ValidArgsFunction: completePids(math.MaxInt),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if heap || goroutines {
+				if err := alone(cmd, args, heap && goroutines); err != nil {
+					return err
+				}
+			}
 			if o.Duration <= 0 || o.Duration > time.Hour {
 				return message.Usage("wrong value, --duration "+o.Duration.String(), "write up to an hour")
 			}
@@ -78,6 +89,9 @@ profiles instead, as go build -pgo wants it.`,
 			}
 			if err := cmp.Or(outfile.Apart(files...), outfile.Writable("--output", string(file)), outfile.Writable("--html", string(html))); err != nil {
 				return err
+			}
+			if heap || goroutines {
+				return holdings(u, args[0], heap, string(file), string(html))
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
@@ -100,6 +114,8 @@ profiles instead, as go build -pgo wants it.`,
 	u.JSONFlag(cmd.Flags())
 	cmd.Flags().Var((*flagvalue.Span)(&o.Duration), "duration", "sample for `DURATION`")
 	cmd.Flags().Var((*rateFlag)(&o.Rate), "rate", "take `SAMPLES` for each second of CPU time, at most 250; 0 is 99")
+	cmd.Flags().BoolVar(&heap, "heap", false, "show what holds the memory, instead of CPU time")
+	cmd.Flags().BoolVar(&goroutines, "goroutines", false, "show what the goroutines do, instead of CPU time")
 	cmd.Flags().VarP(&file, "output", "o", "write the profile to `FILE`, for go tool pprof and go build -pgo")
 	cmd.Flags().BoolVar(&merge, "merge", false, "add the targets up")
 	cmd.Flags().BoolVar(&share, "share", false, "compare shares of the CPU time, for targets under different load")

@@ -172,6 +172,13 @@ func GraphOf(p *profile.Profile) (*Graph, error) {
 	return g, nil
 }
 
+// CallsOf lays out a profile of any kind by the values at an index. Class and Self are as for CPU
+// time.
+func CallsOf(p *profile.Profile, index int) []Call {
+	value := func(s *profile.Sample) (n, value float64) { return 1, float64(s.Value[index]) }
+	return newTree(weigh(p, value, 0, 1)).calls()
+}
+
 // calls lays out the calls that are large enough, largest first in each row, and
 // merges the rest.
 func (t *tree) calls() []Call {

@@ -6,26 +6,28 @@ import "reflect"
 
 // The kinds of documents.
 const (
-	KindLimits  = "limits"
-	KindPlan    = "plan"
-	KindVerdict = "verdict"
-	KindExplain = "explain"
-	KindIndex   = "index"
-	KindVersion = "version"
-	KindBench   = "bench"
-	KindTune    = "tune"
-	KindPS      = "ps"
-	KindDoctor  = "doctor"
-	KindProfile = "profile"
-	KindVet     = "vet"
-	KindTrace   = "trace"
-	KindTop     = "top"
-	KindAgent   = "agent"
-	KindLint    = "lint"
-	KindCheck   = "check"
-	KindError   = "error"
-	KindPolicy  = "policy"
-	KindGiven   = "given"
+	KindLimits     = "limits"
+	KindPlan       = "plan"
+	KindVerdict    = "verdict"
+	KindExplain    = "explain"
+	KindIndex      = "index"
+	KindVersion    = "version"
+	KindBench      = "bench"
+	KindTune       = "tune"
+	KindPS         = "ps"
+	KindDoctor     = "doctor"
+	KindProfile    = "profile"
+	KindHeap       = "heap"
+	KindGoroutines = "goroutines"
+	KindVet        = "vet"
+	KindTrace      = "trace"
+	KindTop        = "top"
+	KindAgent      = "agent"
+	KindLint       = "lint"
+	KindCheck      = "check"
+	KindError      = "error"
+	KindPolicy     = "policy"
+	KindGiven      = "given"
 
 	KindProfileDiff = "profile-diff"
 	KindDoctorDiff  = "doctor-diff"
@@ -36,26 +38,28 @@ type Document interface{ head() Head }
 
 // types are the types of all kinds.
 var types = map[string]reflect.Type{
-	KindLimits:  reflect.TypeFor[Limits](),
-	KindPlan:    reflect.TypeFor[Plan](),
-	KindVerdict: reflect.TypeFor[Verdict](),
-	KindExplain: reflect.TypeFor[Explanation](),
-	KindIndex:   reflect.TypeFor[Index](),
-	KindVersion: reflect.TypeFor[Build](),
-	KindBench:   reflect.TypeFor[Bench](),
-	KindTune:    reflect.TypeFor[Tune](),
-	KindPS:      reflect.TypeFor[PS](),
-	KindDoctor:  reflect.TypeFor[Doctor](),
-	KindProfile: reflect.TypeFor[Profile](),
-	KindVet:     reflect.TypeFor[Vet](),
-	KindTrace:   reflect.TypeFor[Trace](),
-	KindTop:     reflect.TypeFor[Watch](),
-	KindAgent:   reflect.TypeFor[Node](),
-	KindLint:    reflect.TypeFor[Lint](),
-	KindCheck:   reflect.TypeFor[Check](),
-	KindError:   reflect.TypeFor[Error](),
-	KindPolicy:  reflect.TypeFor[Policy](),
-	KindGiven:   reflect.TypeFor[Given](),
+	KindLimits:     reflect.TypeFor[Limits](),
+	KindPlan:       reflect.TypeFor[Plan](),
+	KindVerdict:    reflect.TypeFor[Verdict](),
+	KindExplain:    reflect.TypeFor[Explanation](),
+	KindIndex:      reflect.TypeFor[Index](),
+	KindVersion:    reflect.TypeFor[Build](),
+	KindBench:      reflect.TypeFor[Bench](),
+	KindTune:       reflect.TypeFor[Tune](),
+	KindPS:         reflect.TypeFor[PS](),
+	KindDoctor:     reflect.TypeFor[Doctor](),
+	KindProfile:    reflect.TypeFor[Profile](),
+	KindHeap:       reflect.TypeFor[Heap](),
+	KindGoroutines: reflect.TypeFor[Goroutines](),
+	KindVet:        reflect.TypeFor[Vet](),
+	KindTrace:      reflect.TypeFor[Trace](),
+	KindTop:        reflect.TypeFor[Watch](),
+	KindAgent:      reflect.TypeFor[Node](),
+	KindLint:       reflect.TypeFor[Lint](),
+	KindCheck:      reflect.TypeFor[Check](),
+	KindError:      reflect.TypeFor[Error](),
+	KindPolicy:     reflect.TypeFor[Policy](),
+	KindGiven:      reflect.TypeFor[Given](),
 
 	KindProfileDiff: reflect.TypeFor[ProfileDiff](),
 	KindDoctorDiff:  reflect.TypeFor[DoctorDiff](),

@@ -64,6 +64,10 @@ func Write(w io.Writer, d finding.Document) error {
 		p.doctor(d)
 	case *finding.Profile:
 		p.profile(d)
+	case *finding.Heap:
+		p.heap(d)
+	case *finding.Goroutines:
+		p.goroutines(d)
 	case *finding.ProfileDiff:
 		p.profileDiff(d)
 	case *finding.DoctorDiff:

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
+	"github.com/snug-go/snug/cmd/snug/internal/process/holders"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
+)
+
+// alone refuses flags of CPU profiles beside those of the memory and the goroutines.
+func alone(cmd *cobra.Command, args []string, both bool) error {
+	if len(args) > 1 {
+		return message.Usage("several targets, "+cmd.CommandPath(), "--heap and --goroutines read one process")
+	}
+	if both {
+		return message.Usage("--heap and --goroutines together", "write one of them")
+	}
+	for _, name := range []string{"duration", "rate", "merge", "share"} {
+		if cmd.Flags().Changed(name) {
+			return message.Usage("--"+name+" is for CPU time", "leave it out: memory and goroutines are read once")
+		}
+	}
+	return nil
+}
+
+// holdings answers what holds the memory of a process, or what its goroutines do.
+func holdings(u *ui.UI, name string, heap bool, file, html string) error {
+	s, err := examine.Resolve(name)
+	if err != nil {
+		return err
+	}
+	if len(s) > 1 {
+		return message.Usage("several processes, "+name, "name one by its number: snug ps "+message.Quote(name)+" lists them")
+	}
+	pid := s[0].PID
+	if pid == 0 {
+		return message.Usage("not a process, "+name, "--heap and --goroutines read a process: snug ps lists them")
+	}
+	p, err := proc.Open(pid)
+	if err != nil {
+		return examine.LookFailure(strconv.Itoa(pid), err)
+	}
+	defer p.Close()
+	stat := p.First()
+	target := "pid " + strconv.Itoa(pid) + " (" + finding.UTF8(stat.Name) + ")"
+	program := stat.Name
+	if exe, _, err := p.Exe(); err == nil {
+		program = path.Base(exe)
+	}
+	r, err := holders.OpenProcess(p)
+	if err != nil {
+		return holdingFailure(pid, err)
+	}
+	defer r.Close()
+	n := r.NewNames()
+	if heap {
+		h, err := r.Heap()
+		if err == nil {
+			err = p.Same()
+		}
+		if err != nil {
+			return holdingFailure(pid, err)
+		}
+		return heaped(u, heapDocument(pid, target, h, n), h, n, program, file, html)
+	}
+	g, err := r.Goroutines()
+	if err == nil {
+		err = p.Same()
+	}
+	if err != nil {
+		return holdingFailure(pid, err)
+	}
+	return listed(u, goroutinesDocument(pid, target, g, n), g, n, program, file, html)
+}
+
+func holdingFailure(pid int, err error) error {
+	what := err.Error() + ", pid " + strconv.Itoa(pid)
+	switch {
+	case errors.Is(err, gobin.ErrNotGo):
+		return message.Failed("not a Go program, pid "+strconv.Itoa(pid), "snug ps lists the Go processes here")
+	case errors.Is(err, holders.ErrOff):
+		return message.Failed(what, "import runtime/pprof or net/http/pprof and use its heap profile, and leave runtime.MemProfileRate alone; snug profile --goroutines needs neither")
+	case errors.Is(err, holders.ErrUnknown), errors.Is(err, gobin.ErrUnsupported):
+		return message.Failed(what, "it needs a program that a release of Go from 1.18 to 1.27 built for amd64 or arm64")
+	}
+	return examine.LookFailure(strconv.Itoa(pid), err)
+}
+
+// maxHolders bounds the stacks in a document, and maxCalls their calls.
+const (
+	maxHolders = 100
+	maxCalls   = 64
+)
+
+// doctorOf returns the next command: what holds memory or goroutines may be right, and its limits wrong.
+func doctorOf(pid int) string { return "snug doctor " + strconv.Itoa(pid) }
+
+func heapDocument(pid int, target string, h *holders.Heap, n *holders.Names) *finding.Heap {
+	d := &finding.Heap{Head: finding.NewHead(finding.KindHeap), Target: target, Next: doctorOf(pid), Source: h.Source, Rate: h.Rate, SinceStart: h.Early, Top: []finding.Holder{}}
+	all := h.Holders(n)
+	d.Stacks = len(all)
+	for _, x := range all {
+		d.Live, d.Objects, d.Samples = d.Live+x.Live, d.Objects+x.Objects, d.Samples+x.Samples
+	}
+	for _, x := range all[:min(len(all), maxHolders)] {
+		d.Top = append(d.Top, finding.Holder{
+			Live: x.Live, Ratio: float64(x.Live) / float64(max(d.Live, 1)), Objects: x.Objects, Samples: x.Samples, Allocated: x.Allocated, Stack: stack(x.Frames),
+		})
+	}
+	return d
+}
+
+func stack(frames []gobin.Frame) []finding.Call {
+	list := []finding.Call{}
+	for _, f := range frames[:min(len(frames), maxCalls)] {
+		list = append(list, callOf(f))
+	}
+	return list
+}
+
+func callOf(f gobin.Frame) finding.Call {
+	return finding.Call{Function: finding.UTF8(f.Function), File: finding.UTF8(f.File), Line: f.Line}
+}
+
+func goroutinesDocument(pid int, target string, g *holders.Goroutines, n *holders.Names) *finding.Goroutines {
+	d := &finding.Goroutines{
+		Head: finding.NewHead(finding.KindGoroutines), Target: target, Next: doctorOf(pid), Source: g.Source, Total: g.Total, Runtime: g.Runtime, Unread: g.Unread,
+		Stacks: len(g.Groups), States: []finding.GoroutineState{}, Groups: []finding.GoroutineGroup{},
+	}
+	states := map[string]int{}
+	for i, group := range g.Groups {
+		states[group.Words()] += group.Count
+		if i >= maxHolders {
+			continue
+		}
+		x := finding.GoroutineGroup{
+			Count: group.Count, State: finding.UTF8(group.Words()), Stack: stack(n.Calls(group.Calls)), Cut: group.Cut,
+			Start: finding.UTF8(n.Start(group.Start)), IDs: group.IDs,
+		}
+		if f, ok := n.Creator(group.Creator); ok {
+			x.Creator = new(callOf(f))
+		}
+		d.Groups = append(d.Groups, x)
+	}
+	for state, count := range states {
+		d.States = append(d.States, finding.GoroutineState{State: finding.UTF8(state), Count: count})
+	}
+	slices.SortFunc(d.States, func(a, b finding.GoroutineState) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.State, b.State))
+	})
+	return d
+}
+
+// liveBytes is the index of the live bytes in a heap profile's values.
+const liveBytes = 3
+
+// heaped prints a heap profile and writes the requested files.
+func heaped(u *ui.UI, d *finding.Heap, h *holders.Heap, n *holders.Names, program, file, html string) error {
+	p := h.Profile(n, program)
+	wrong := cmp.Or(written(file, &d.Saved, p.Write), written(html, &d.Page, func(w io.Writer) error { return page.Heap(w, cpuprof.CallsOf(p, liveBytes), d) }))
+	if d.Saved != nil {
+		d.Next = "go tool pprof -top " + message.Quote(*d.Saved)
+	}
+	return cmp.Or(u.Answer(d), wrong)
+}
+
+// listed prints the goroutines and writes the requested files.
+func listed(u *ui.UI, d *finding.Goroutines, g *holders.Goroutines, n *holders.Names, program, file, html string) error {
+	p := g.Profile(n, program)
+	wrong := cmp.Or(written(file, &d.Saved, p.Write), written(html, &d.Page, func(w io.Writer) error { return page.Goroutines(w, cpuprof.CallsOf(p, 0), d) }))
+	if d.Saved != nil {
+		d.Next = "go tool pprof -traces " + message.Quote(*d.Saved)
+	}
+	return cmp.Or(u.Answer(d), wrong)
+}
