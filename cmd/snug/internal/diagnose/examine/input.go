@@ -189,6 +189,10 @@ func SummaryFacts(f *rules.Facts, s *cpuprof.Summary) (few string) {
 func causes(f *rules.Facts, s *cpuprof.Summary) {
 	from := string(s.Source) + ", " + strconv.FormatInt(s.Samples, 10) + " samples"
 	f.OverSize, f.GCShare = figure.New(s.OverSize(), from), figure.New(s.GC(), from)
+	f.Sched, f.Timers = figure.New(s.Ratio(cpuprof.Scheduling...), from), figure.New(s.Ratio(cpuprof.Timers), from)
+	f.Locks, f.Stacks = figure.New(s.Ratio(cpuprof.Lock), from), figure.New(s.Ratio(cpuprof.Stack), from)
+	f.Syscalls = figure.New(s.Ratio(cpuprof.Syscall), from)
+	f.Sites = s.Sites
 }
 
 // fewSamples says why a profile shows no causes.

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -87,6 +88,13 @@ type Facts struct {
 	// Shares of the CPU time, 0 to 1.
 	OverSize figure.Of[float64] `json:"over_size,omitzero"` // what grows with the number of Ps: scheduler, timers, idle marking, stopping the world
 	GCShare  figure.Of[float64] `json:"gc_share,omitzero"`  // collections, without idle marking
+	Sched    figure.Of[float64] `json:"sched,omitzero"`     // the scheduler and timers
+	Timers   figure.Of[float64] `json:"timers,omitzero"`    // timers alone
+	Locks    figure.Of[float64] `json:"locks,omitzero"`     // taking, releasing and waiting for locks
+	Stacks   figure.Of[float64] `json:"stacks,omitzero"`    // growing stacks
+	Syscalls figure.Of[float64] `json:"syscalls,omitzero"`  // system calls
+	// Sites are the functions of the program that ask for this work, largest first.
+	Sites []cpuprof.Site `json:"sites,omitempty"`
 }
 
 // rounded returns the GOMAXPROCS that Go 1.25 chooses for the quota: rounded up, at least 2

@@ -45,11 +45,16 @@ var (
 	heapPeak   = shown{"objects on the heap, maximum", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.HeapPeak }}
 	overSized  = shown{"scheduler, idle marking and stopping the world", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.OverSize }}
 	gcShare    = shown{"CPU time of collections, without idle marking", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.GCShare }}
+	sched      = shown{"scheduling and timers", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Sched }}
+	timers     = shown{"timers", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Timers }}
+	locks      = shown{"taking and waiting for locks", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Locks }}
+	stacks     = shown{"growing stacks", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Stacks }}
+	syscalls   = shown{"system calls", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Syscalls }}
 )
 
 // Seen returns all known figures, in reporting order.
 func (f *Facts) Seen() []finding.Evidence {
-	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, used, kernelWait, idle, throttled, busy, spinning, cycles, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare)
+	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, used, kernelWait, idle, throttled, busy, spinning, cycles, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
 }
 
 // saw returns the evidence for the figures that are known. A limit that is none has

@@ -64,6 +64,9 @@ func subCoreQuota(f *Facts) *result {
 		res.fix = "GOMAXPROCS=1, as snug sets below one core, unless its goroutines block in system calls; or a quota of one core"
 		res.verify = f.bench("--gomaxprocs 1," + whole(num(f.Procs)))
 	}
+	if f.onRuntime() {
+		res.fix, res.verify = firstRuntime, ""
+	}
 	return res
 }
 
@@ -78,7 +81,10 @@ func throttledFit(f *Facts) *result {
 		fix:      "none that is certain: a larger quota if latency matters; fewer Ps throttle less and are often slower",
 		verify:   f.bench("--gomaxprocs 1," + whole(num(f.Procs))),
 	}
-	if num(f.Procs) == 1 {
+	switch {
+	case f.onRuntime():
+		res.fix, res.verify = firstRuntime, ""
+	case num(f.Procs) == 1:
 		res.verify = ""
 	}
 	return res

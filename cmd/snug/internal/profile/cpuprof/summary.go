@@ -40,6 +40,7 @@ type Summary struct {
 	Duration   time.Duration // wall time; 0 = unknown
 	Shares     []Share       // classes with CPU time, largest first
 	Top        []Func        // the largest functions of the program, at most maxTop
+	Sites      []Site        // who asks the runtime for work, largest first
 }
 
 // Share is a part of the CPU time.
@@ -61,6 +62,9 @@ type Func struct {
 }
 
 const maxTop = 20
+
+// Scheduling are the classes of switching between goroutines.
+var Scheduling = []Class{Sched, Timers}
 
 // OverSizes are the classes that grow with GOMAXPROCS when the available CPU time does not.
 var OverSizes = []Class{Sched, Timers, GCIdleMark, GCStop, Sysmon}
@@ -116,10 +120,12 @@ func summarize(p *profile.Profile) (*Summary, error) {
 	type cost struct{ self, caused float64 }
 	top := map[string]*cost{}
 	sorter := newSorter()
+	sites := &sites{sorter, map[siteKey]*siteCost{}}
 	samples := 0.0
 	for _, sample := range p.Sample {
 		n, ns := value(sample)
 		r, function := sorter.sort(sample)
+		sites.add(sample, classes[r].class, n, ns)
 		samples += n
 		byClass[r] += ns
 		s.CPUSeconds += ns / 1e9
@@ -153,6 +159,7 @@ func summarize(p *profile.Profile) (*Summary, error) {
 	slices.SortFunc(s.Top, func(a, b Func) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Caused, a.Caused), cmp.Compare(a.Name, b.Name))
 	})
+	s.Sites = sites.list(s.CPUSeconds * 1e9)
 	return s, nil
 }
 
@@ -164,6 +171,8 @@ type sorter struct {
 type known struct {
 	rank     rank
 	callback bool // C calls back into Go here
+	demand   Demand
+	standard bool // of the standard library
 }
 
 func newSorter() *sorter { return &sorter{map[*profile.Function]known{}} }
@@ -171,7 +180,7 @@ func newSorter() *sorter { return &sorter{map[*profile.Function]known{}} }
 func (s *sorter) of(f *profile.Function) known {
 	k, ok := s.known[f]
 	if !ok {
-		k = known{rankOf(f.Name), strings.HasPrefix(f.Name, "runtime.cgocallback")}
+		k = known{rankOf(f.Name), strings.HasPrefix(f.Name, "runtime.cgocallback"), demandOf(f.Name), isStandard(f.Name)}
 		s.known[f] = k
 	}
 	return k

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package examine
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+func TestMain(m *testing.M) { goprogram.Main(m) }
+
+// sick starts testdata/sick with a disease and returns its pid.
+func sick(t *testing.T, disease string, env ...string) int {
+	t.Helper()
+	source, err := os.ReadFile("testdata/sick/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _ := goprogram.Launched(t, "sick", string(source), append([]string{"DISEASE=" + disease, "GOMAXPROCS=1", "GOMEMLIMIT=off"}, env...)...)
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Kill(n, syscall.SIGKILL) }) // it may be too busy to see its input end
+	return n
+}
+
+// sampled skips the test where CPU time cannot be sampled.
+func sampled(t *testing.T) {
+	t.Helper()
+	_, err := cpuprof.Capture(t.Context(), os.Getpid(), cpuprof.Options{Duration: time.Millisecond})
+	if errors.Is(err, cpuprof.ErrDenied) {
+		t.Skip(err)
+	}
+}
+
+// TestSick: each disease is the first finding, and its fix names the function that causes it.
+func TestSick(t *testing.T) {
+	sampled(t)
+	files := goproc.NewCache("")
+	for _, c := range []struct{ disease, id, by, env string }{
+		{"timers", "sched-cpu", "main.tick", ""},
+		{"goroutines", "sched-cpu", "main.goroutines", ""},
+		{"messages", "sched-cpu", "main.messages", ""},
+		{"lock", "lock-cpu", "main.contend", "GOMAXPROCS=2"},
+		{"stacks", "stack-cpu", "main.deep", ""},
+		{"calls", "syscall-cpu", "main.write", ""},
+	} {
+		t.Run(c.disease, func(t *testing.T) {
+			pid := sick(t, c.disease, strings.Fields(c.env)...)
+			var e *finding.Examined
+			for d := time.Second; d < 20*time.Second; d *= 2 { // few samples where others have the CPU
+				var err error
+				if e, err = Process(t.Context(), pid, d, files); err != nil {
+					t.Fatal(err)
+				}
+				own := slices.DeleteFunc(slices.Clone(e.Findings), func(f finding.Finding) bool { return f.ID == "neighbours" })
+				if len(own) > 0 && own[0].ID == c.id && strings.Contains(own[0].Fix, c.by) {
+					return
+				}
+			}
+			if i := slices.IndexFunc(e.Facts, func(f finding.Evidence) bool { return f.What == "CPU used" }); c.disease == "lock" && i >= 0 && e.Facts[i].Value < 1.2 {
+				t.Skip("two CPUs were not free, and on one nothing contends")
+			}
+			t.Errorf("%+v", e)
+		})
+	}
+}
+
+// TestHealthy: nothing is said of how a program that computes is written.
+func TestHealthy(t *testing.T) {
+	sampled(t)
+	e, err := Process(t.Context(), sick(t, "none"), 2*time.Second, goproc.NewCache(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range e.Findings {
+		if strings.HasSuffix(f.ID, "-cpu") {
+			t.Errorf("%+v", f)
+		}
+	}
+}
