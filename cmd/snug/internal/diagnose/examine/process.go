@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -27,6 +29,8 @@ const (
 	spinRate = 1000
 	// MaxThreads bounds the threads that are read at the start and at the end.
 	MaxThreads = 4096
+	// maxLooks is how many times memory and threads are read.
+	maxLooks = 200
 	// minSamples is the smallest profile whose shares mean something.
 	minSamples = 100
 	// accounted is the smallest share of the CPU time that samples should cover.
@@ -41,6 +45,7 @@ type Examination struct {
 
 	profile *cpuprof.Summary
 	spin    *goproc.SpinSummary
+	looks   []observe.Look
 	unknown []finding.Gap
 }
 
@@ -164,12 +169,31 @@ func (e *Examination) watch(ctx context.Context, g *goproc.Facts, duration time.
 		}
 		spinErr = err
 	})
+	both.Go(func() { e.follow(ctx, g, duration) })
 	both.Wait()
 	if profileErr != nil {
 		e.gap("profile", profileErr.Error())
 	}
 	if spinErr != nil && e.spin == nil && !errors.Is(spinErr, context.Canceled) {
 		e.gap("spinning Ps", spinErr.Error())
+	}
+}
+
+// follow reads again and again what may grow.
+func (e *Examination) follow(ctx context.Context, g *goproc.Facts, duration time.Duration) {
+	every := time.NewTicker(max(duration/maxLooks, time.Millisecond))
+	defer every.Stop()
+	for end := time.Now().Add(duration); time.Now().Before(end); {
+		now := g.Again(e.Proc)
+		if now.Err != nil {
+			return
+		}
+		e.looks = append(e.looks, observe.LookAt(time.Now(), now))
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
 	}
 }
 
@@ -190,8 +214,24 @@ func (e *Examination) sampled(f *rules.Facts) {
 	if s := e.profile; s != nil && s.Samples >= minSamples {
 		causes(f, s)
 	} else if s != nil {
-		e.gap("profile", fewSamples(s))
+		e.gap("profile", fewSamples(s)+longer(s.Duration, float64(s.Samples)/minSamples))
 	}
+	if grew, part := observe.Growth(f, e.looks); grew > 0 {
+		took := e.looks[len(e.looks)-1].At.Sub(e.looks[0].At)
+		e.gap("growth", units.Bytes(int64(grew))+" more of Go's memory, and too few collections to tell a leak from garbage"+longer(took, part))
+	}
+}
+
+// longer says how long to watch, if a watch had only a part of what is needed, 0 to 1; "" if that is
+// unknown or more than an hour.
+func longer(watched time.Duration, part float64) string {
+	const step = 10 * time.Second
+	need := float64(watched) / part * 1.2
+	if !(need > 0 && need <= float64(time.Hour)) {
+		return ""
+	}
+	d := (time.Duration(need)/step + 1) * step
+	return ": --duration " + strings.Replace(d.String(), "m0s", "m", 1) + " should be enough"
 }
 
 // lacking lists what could not be read, one entry per reason.

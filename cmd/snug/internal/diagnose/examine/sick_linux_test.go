@@ -78,6 +78,44 @@ func TestSick(t *testing.T) {
 	}
 }
 
+// TestGrowing: growth is found, and what warms up or is garbage is not taken for it.
+func TestGrowing(t *testing.T) {
+	files := goproc.NewCache("")
+	for _, c := range []struct{ disease, id, fix string }{
+		{"leak", "memory-growth", "keep less"},
+		{"foreign", "memory-growth", "code in C"},
+		{"threads", "thread-growth", "bound how many"},
+	} {
+		t.Run(c.disease, func(t *testing.T) {
+			pid := sick(t, c.disease)
+			var e *finding.Examined
+			for d := 2 * time.Second; d < 40*time.Second; d *= 2 { // it grows slowly where others have the CPU
+				var err error
+				if e, err = Process(t.Context(), pid, d, files); err != nil {
+					t.Fatal(err)
+				}
+				if slices.ContainsFunc(e.Findings, func(f finding.Finding) bool { return f.ID == c.id && strings.Contains(f.Fix, c.fix) }) {
+					return
+				}
+			}
+			t.Errorf("%+v", e)
+		})
+	}
+	for _, healthy := range []string{"garbage", "cache"} {
+		t.Run(healthy, func(t *testing.T) {
+			e, err := Process(t.Context(), sick(t, healthy), 8*time.Second, files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range e.Findings {
+				if strings.HasSuffix(f.ID, "-growth") {
+					t.Errorf("%+v", f)
+				}
+			}
+		})
+	}
+}
+
 // TestHealthy: nothing is said of how a program that computes is written.
 func TestHealthy(t *testing.T) {
 	sampled(t)

@@ -46,8 +46,14 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 		f.MemModule = g.GOMEMLIMITBy.Detail
 	}
 	f.Live, f.Goal, f.Mapped = figure.As[float64](g.HeapMarked), figure.As[float64](g.HeapGoal), figure.As[float64](g.Mapped)
+	if g.HeapMarked.Known() && g.LastGoal.Known() && g.LastGoal.N > 0 {
+		f.Kept = figure.New(min(1, float64(g.HeapMarked.N)/float64(g.LastGoal.N)), g.LastGoal.Source)
+	}
 	if g.Collections.Known() && g.Collections.N == 0 {
 		f.Live = figure.Of[float64]{} // no collection has marked yet
+	}
+	if !g.Stat.Started.IsZero() {
+		f.Age = figure.New(time.Since(g.Stat.Started).Seconds(), "/proc/"+strconv.Itoa(g.Pid)+"/stat")
 	}
 	if l == nil {
 		return f

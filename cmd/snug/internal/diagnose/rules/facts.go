@@ -56,6 +56,7 @@ type Facts struct {
 
 	Live   figure.Of[float64] `json:"live,omitzero"`   // bytes marked by the last cycle
 	Goal   figure.Of[float64] `json:"goal,omitzero"`   // heap size in bytes at which the current cycle should end
+	Kept   figure.Of[float64] `json:"kept,omitzero"`   // Live over the heap goal of the last cycle, 0 to 1
 	Mapped figure.Of[float64] `json:"mapped,omitzero"` // bytes of memory that Go holds
 
 	// What the container gives.
@@ -70,6 +71,7 @@ type Facts struct {
 
 	// What happened while it was watched.
 	Seconds    figure.Of[float64] `json:"seconds,omitzero"`
+	Age        figure.Of[float64] `json:"age,omitzero"`         // seconds since it started
 	Used       figure.Of[float64] `json:"used,omitzero"`        // cores
 	KernelWait figure.Of[float64] `json:"kernel_wait,omitzero"` // threads that waited for a CPU, on average, throttling included
 	Idle       figure.Of[float64] `json:"idle,omitzero"`        // share of the time of the CPUs it may run on, 0 to 1
@@ -78,6 +80,12 @@ type Facts struct {
 	Spinning   figure.Of[float64] `json:"spinning,omitzero"`    // Ps that looked for work, on average
 	Cycles     figure.Of[float64] `json:"cycles,omitzero"`      // collections a second
 	GCCores    figure.Of[float64] `json:"gc_cores,omitzero"`    // CPU of collections, in cores
+
+	// What grew steadily while it was watched; nil = nothing did, or it is unknown.
+	LiveGrowth   *Trend `json:"live_growth,omitempty"`   // live heap, bytes
+	GoGrowth     *Trend `json:"go_growth,omitempty"`     // memory that Go holds, bytes
+	OtherGrowth  *Trend `json:"other_growth,omitempty"`  // resident memory of the process that is not Go's, bytes
+	ThreadGrowth *Trend `json:"thread_growth,omitempty"` // threads
 
 	// From an execution trace. None of these is CPU time.
 	GCHeld   figure.Of[float64] `json:"gc_held,omitzero"`   // share of the Ps' time held by the collector, 0 to 1, without idle marking
@@ -95,6 +103,15 @@ type Facts struct {
 	Syscalls figure.Of[float64] `json:"syscalls,omitzero"`  // system calls
 	// Sites are the functions of the program that ask for this work, largest first.
 	Sites []cpuprof.Site `json:"sites,omitempty"`
+}
+
+// Trend is steady growth, in units per second.
+type Trend struct {
+	PerSecond float64 `json:"per_second"`
+	// Min and Max are the slowest and fastest growth from a quarter of the watch to the next.
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+	From string  `json:"from"` // "12 collections"
 }
 
 // rounded returns the GOMAXPROCS that Go 1.25 chooses for the quota: rounded up, at least 2

@@ -21,6 +21,7 @@ var (
 	gomemlimit = shown{"GOMEMLIMIT", finding.UnitLimitBytes, func(f *Facts) figure.Of[float64] { return f.MemLimit }}
 	live       = shown{"live heap", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.Live }}
 	goal       = shown{"heap goal", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.Goal }}
+	kept       = shown{"kept by the last collection", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Kept }}
 	mapped     = shown{"memory that Go holds", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.Mapped }}
 	quota      = shown{"CPU quota", finding.UnitLimitCores, func(f *Facts) figure.Of[float64] { return f.Quota }}
 	ownQuota   = shown{"CPU quota of its own group", finding.UnitLimitCores, func(f *Facts) figure.Of[float64] { return f.OwnQuota }}
@@ -31,6 +32,7 @@ var (
 	memUsed    = shown{"memory in use that cannot be reclaimed", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.MemUsed }}
 	kills      = shown{"OOM kills in this container", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.OOMKills }}
 	seconds    = shown{"watched for", finding.UnitSeconds, func(f *Facts) figure.Of[float64] { return f.Seconds }}
+	age        = shown{"running for", finding.UnitSeconds, func(f *Facts) figure.Of[float64] { return f.Age }}
 	used       = shown{"CPU used", finding.UnitCores, func(f *Facts) figure.Of[float64] { return f.Used }}
 	kernelWait = shown{"threads waiting for a CPU", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.KernelWait }}
 	idle       = shown{"time that its CPUs were idle", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Idle }}
@@ -54,7 +56,7 @@ var (
 
 // Seen returns all known figures, in reporting order.
 func (f *Facts) Seen() []finding.Evidence {
-	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, used, kernelWait, idle, throttled, busy, spinning, cycles, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
+	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, used, kernelWait, idle, throttled, busy, spinning, cycles, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
 }
 
 // saw returns the evidence for the figures that are known. A limit that is none has

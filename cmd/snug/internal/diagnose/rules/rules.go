@@ -46,6 +46,8 @@ var checks = []struct {
 	{"oom-kills", oomKills},
 	{"gomemlimit-above-limit", memlimitAbove},
 	{"gogc-off", gogcOff},
+	{"memory-growth", memoryGrowth},
+	{"thread-growth", threadGrowth},
 	{"gomemlimit-near-live", memlimitNearLive},
 	{"non-go-memory", nonGoMemory},
 	{"gomemlimit-missing", memlimitMissing},

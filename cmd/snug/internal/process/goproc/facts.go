@@ -84,6 +84,9 @@ type Facts struct {
 	// collection. HeapMarked is what that collection found in use. HeapGoal is the heap goal of
 	// the next collection; none with GOGC off and no limit.
 	HeapLive, HeapMarked, HeapGoal figure.Of[uint64]
+	// LastGoal is the heap goal of the last collection in bytes: the heap in which it found
+	// HeapMarked. A collection that the runtime starts every two minutes does not wait for it.
+	LastGoal figure.Of[uint64]
 	// Mapped is all memory that the runtime holds, in bytes: what GOMEMLIMIT bounds. Known since
 	// Go 1.19.
 	Mapped figure.Of[uint64]
@@ -218,7 +221,7 @@ func (f *Facts) hint(err error) {
 // unknown sets the reason of every unknown figure.
 func (f *Facts) unknown(why string) {
 	for _, n := range []interface{ Because(string) }{
-		&f.GOMAXPROCS, &f.GOGC, &f.GOMEMLIMIT, &f.HeapLive, &f.HeapMarked, &f.HeapGoal, &f.Mapped,
+		&f.GOMAXPROCS, &f.GOGC, &f.GOMEMLIMIT, &f.HeapLive, &f.HeapMarked, &f.HeapGoal, &f.LastGoal, &f.Mapped,
 		&f.Collections, &f.PauseTotal, &f.GCCPUFraction, &f.CPU, &f.IdlePs, &f.SpinningPs,
 	} {
 		n.Because(why)

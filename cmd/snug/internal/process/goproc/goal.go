@@ -33,7 +33,13 @@ func (r *reader) goal(f *Facts, b block, source string) {
 	}
 	if !ok {
 		f.HeapGoal.Because(noOffset)
+		f.LastGoal.Because(noOffset)
 		return
+	}
+	if last := b.uint64(at.last); last > 0 && last < maxHeap {
+		f.LastGoal.Know(last, source)
+	} else {
+		f.LastGoal.Because("no collection had a goal yet")
 	}
 	if goal > maxHeap && (f.GOMEMLIMIT.State == limits.None || goal == math.MaxUint64) {
 		f.HeapGoal = figure.None[uint64](source)

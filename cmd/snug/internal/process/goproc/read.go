@@ -172,6 +172,7 @@ func (r *reader) pacer(f *Facts) {
 		f.HeapLive.Because(why)
 		f.HeapMarked.Because(why)
 		f.HeapGoal.Because(why)
+		f.LastGoal.Because(why)
 		f.Mapped.Because(why)
 		return
 	}

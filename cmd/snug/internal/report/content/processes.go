@@ -97,6 +97,8 @@ func Quantity(v float64, unit finding.Unit) string {
 			return units.Bytes(int64(v))
 		}
 		return units.None
+	case finding.UnitBytesRate:
+		return units.Bytes(int64(v)) + "/s"
 	case finding.UnitCores, finding.UnitLimitCores:
 		return units.Plural(rounded(v), "core")
 	case finding.UnitRatio:

@@ -51,6 +51,7 @@ const (
 	UnitGOGC       Unit = "gogc"        // percent; -1 = off
 	UnitSeconds    Unit = "seconds"
 	UnitPerSecond  Unit = "per_second"
+	UnitBytesRate  Unit = "bytes_per_second"
 )
 
 // Evidence is one figure behind a finding.

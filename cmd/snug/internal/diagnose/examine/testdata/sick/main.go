@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
 func main() {
 	disease := map[string]func(){
-		"timers": timers, "goroutines": goroutines, "messages": messages, "lock": lock, "stacks": stacks, "calls": calls, "none": none,
+		"timers": timers, "goroutines": goroutines, "messages": messages, "lock": lock, "stacks": stacks, "calls": calls,
+		"leak": leak, "foreign": foreign, "threads": threads, "none": none, "garbage": garbage, "cache": cache,
 	}[os.Getenv("DISEASE")]
 	fmt.Println("ready")
 	go disease()
@@ -106,6 +108,64 @@ func calls() {
 }
 
 func write(f *os.File) { f.Write([]byte{'x'}) }
+
+var kept [][]byte
+
+// filled returns memory that is in use, page by page.
+func filled(size int) []byte {
+	room := make([]byte, size)
+	for i := 0; i < len(room); i += 4096 {
+		room[i] = 1
+	}
+	return room
+}
+
+// leak keeps 2 MiB a second, and nothing else.
+func leak() {
+	for range time.Tick(10 * time.Millisecond) {
+		kept = append(kept, filled(20<<10))
+	}
+}
+
+// foreign maps 2 MiB a second that Go does not know of.
+func foreign() {
+	for range time.Tick(100 * time.Millisecond) {
+		room, err := syscall.Mmap(-1, 0, 200<<10, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			panic(err)
+		}
+		for i := 0; i < len(room); i += 4096 {
+			room[i] = 1
+		}
+	}
+}
+
+// threads adds a call that blocks, 20 times a second.
+func threads() {
+	var pipe [2]int
+	if err := syscall.Pipe(pipe[:]); err != nil {
+		panic(err)
+	}
+	for range time.Tick(50 * time.Millisecond) {
+		go syscall.Read(pipe[0], make([]byte, 1))
+	}
+}
+
+// garbage drops 20 MiB a second beside 32 MiB that it keeps.
+func garbage() {
+	kept = append(kept, filled(32<<20), nil)
+	for range time.Tick(10 * time.Millisecond) {
+		kept[1] = filled(200 << 10)
+	}
+}
+
+// cache fills itself, ever slower.
+func cache() {
+	for pause := time.Millisecond; ; pause += pause / 50 {
+		kept = append(kept, filled(100<<10))
+		time.Sleep(pause)
+	}
+}
 
 // none computes.
 func none() {
