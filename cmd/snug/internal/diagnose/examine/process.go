@@ -119,6 +119,9 @@ func (e *Examination) look() observe.Moment {
 	d, err := e.Proc.RunDelay(MaxThreads)
 	m.Delays, m.Waits = d, err == nil && d.Unread == 0
 	m.Idle, _ = e.Proc.Idle()
+	if io, err := e.Proc.IO(); err == nil {
+		m.IO = &io
+	}
 	if e.h != nil {
 		if l, err := e.h.Read(limits.Counters | limits.Detail | limits.Unreclaimable); err == nil {
 			m.Limits = &l

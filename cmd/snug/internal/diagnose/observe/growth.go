@@ -82,7 +82,7 @@ func Growth(f *rules.Facts, looks []Look) (garbage, part float64) {
 	case len(marks.v) >= minMarks:
 		f.LiveGrowth = marks.trend(minGrowth, strconv.Itoa(len(marks.v))+" collections")
 		f.GoGrowth = held.trend(minGrowth, from)
-	case f.Kept.Known() && f.Kept.N >= rules.KeepsMost:
+	case f.KeptMost():
 		f.GoGrowth = held.trend(minGrowth, from)
 	case last.held()-first.held() >= minGrowth:
 		return last.held() - first.held(), float64(len(marks.v)) / minMarks

@@ -23,6 +23,7 @@ type Moment struct {
 	Delays proc.Delays
 	Waits  bool
 	Idle   proc.Idle // of the CPUs that it may run on
+	IO     *proc.IO  // nil = unknown
 }
 
 // Rates adds the rates between two moments of one process to f.
@@ -42,6 +43,11 @@ func Rates(f *rules.Facts, a, b *Moment) {
 	if used := (b.Go.Stat.CPU - a.Go.Stat.CPU).Seconds(); !f.Used.Known() || used > 1.1*f.Used.N*took.Seconds()+0.05 {
 		// Threads that ended are missing from the sums, and so is their waiting time.
 		f.Used, f.KernelWait = PerSecond(used, took, "/proc/"+pid+"/stat"), figure.Of[float64]{}
+	}
+	if a.IO != nil && b.IO != nil && b.IO.Calls > a.IO.Calls && b.IO.Bytes >= a.IO.Bytes {
+		calls := float64(b.IO.Calls - a.IO.Calls)
+		f.CallRate = PerSecond(calls, took, "/proc/"+pid+"/io")
+		f.CallBytes = figure.New(float64(b.IO.Bytes-a.IO.Bytes)/calls, f.CallRate.Source)
 	}
 	if part, known := b.Idle.Since(a.Idle); known {
 		f.Idle = figure.New(part, "/proc/stat")

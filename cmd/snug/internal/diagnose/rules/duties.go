@@ -16,8 +16,9 @@ type work struct {
 	share shown
 	// From these shares of the CPU time it is reported, and is a warning in a busy process.
 	report, warn float64
-	demands      []cpuprof.Demand // calls that cause it
-	beside       []shown          // more evidence
+	demands      []cpuprof.Demand                      // calls that cause it
+	beside       []shown                               // more evidence
+	harmless     func(f *Facts, by *cpuprof.Site) bool // for information only; nil = never
 	fix          func(f *Facts, by *cpuprof.Site) string
 }
 
@@ -51,23 +52,38 @@ var stackGrowth = work{
 }
 
 var systemCalls = work{
-	share: syscalls, report: 0.5, warn: 2, // it may well be what the program is for
-	demands: []cpuprof.Demand{cpuprof.CallsKernel},
-	fix: func(_ *Facts, by *cpuprof.Site) string {
-		return "if the calls are small: buffer them (bufio), to make fewer" + after(", in ", by)
+	share: syscalls, report: 0.5, warn: 0.5,
+	demands: []cpuprof.Demand{cpuprof.CallsKernel, cpuprof.UsesConnections},
+	beside:  []shown{callRate, callBytes},
+	// To talk to others is what servers are for, and they do not choose how much is said at a time.
+	harmless: func(f *Facts, by *cpuprof.Site) bool {
+		return by == nil || by.Demand == cpuprof.UsesConnections || !(num(f.CallBytes) < smallCall)
+	},
+	fix: func(f *Facts, by *cpuprof.Site) string {
+		if num(f.CallBytes) < smallCall {
+			return "fewer and larger reads and writes: a buffer (bufio)" + after(", in ", by)
+		}
+		return "none if these calls are what the program is for" + after("; most are made by ", by)
 	},
 }
 
 const (
 	// busyShare is the share of the CPU time it could get that a busy process uses or waits for.
 	busyShare = 0.5
+	// busyPs is how many Ps are not idle, on average, in a process that waits because it is busy.
+	busyPs = 0.75
 	// busyCost is the CPU time in cores that is worth a warning whatever share of a machine it is.
 	busyCost = 0.5
+	// busyProfile is the CPU time in cores of a busy process of which only a profile is known.
+	busyProfile = 0.25
 	// minCalls is the number of samples of calls that suffices to name the caller.
 	minCalls = 5
 	// callerShare is the share of these calls from which a caller is named, and maxCallers how many
 	// are.
 	callerShare, maxCallers = 0.1, 3
+	// smallCall is the number of bytes below which a read or write is small. Copying so many takes
+	// less time than a system call.
+	smallCall = 512
 	// runtimeShare is the share of the CPU time in the runtime from which a larger quota is not
 	// the first thing to try.
 	runtimeShare = 0.4
@@ -90,18 +106,22 @@ func (f *Facts) onRuntime() bool {
 }
 
 // busy reports whether the process uses or waits for much of the CPU time that it could get, or
-// the given share of what it uses is much, or what it could get is unknown.
+// the given share of what it uses is much.
 func (f *Facts) busy(share float64) bool {
 	wants := num(f.Used)
 	if share*wants >= busyCost {
 		return true
 	}
-	if w := num(f.KernelWait); w > 0 {
+	procs := num(f.Procs)
+	// An almost idle program waits too where others have the CPUs, but its Ps are idle meanwhile.
+	if w := num(f.KernelWait); w > 0 && !(num(f.Busy) < busyPs) {
 		wants += w
 	}
-	procs := num(f.Procs)
 	room := min(procs, f.coresOr(procs))
-	return wants >= busyShare*room || !(room > 0) // a profile: its container is unknown
+	if !(room > 0) { // a profile: its container is unknown
+		return wants >= busyProfile
+	}
+	return wants >= busyShare*room
 }
 
 // duty returns the rule for a kind of work.
@@ -112,10 +132,10 @@ func duty(w work) func(*Facts) *result {
 			return nil
 		}
 		res := &result{severity: finding.SeverityInfo, evidence: f.saw(append(append([]shown{w.share}, w.beside...), used)...)}
-		if part >= w.warn && f.busy(part) {
+		by := f.callers(&w, res)
+		if part >= w.warn && f.busy(part) && (w.harmless == nil || !w.harmless(f, by)) {
 			res.severity = finding.SeverityWarning
 		}
-		by := f.callers(&w, res)
 		res.fix = w.fix(f, by)
 		return res
 	}

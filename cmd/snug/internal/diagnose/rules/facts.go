@@ -79,6 +79,8 @@ type Facts struct {
 	Busy       figure.Of[float64] `json:"busy,omitzero"`        // Ps that were not idle, on average
 	Spinning   figure.Of[float64] `json:"spinning,omitzero"`    // Ps that looked for work, on average
 	Cycles     figure.Of[float64] `json:"cycles,omitzero"`      // collections a second
+	CallRate   figure.Of[float64] `json:"call_rate,omitzero"`   // system calls that read or write, a second
+	CallBytes  figure.Of[float64] `json:"call_bytes,omitzero"`  // bytes that such a call moves, on average
 	GCCores    figure.Of[float64] `json:"gc_cores,omitzero"`    // CPU of collections, in cores
 
 	// What grew steadily while it was watched; nil = nothing did, or it is unknown.

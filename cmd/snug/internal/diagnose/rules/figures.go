@@ -40,6 +40,8 @@ var (
 	busy       = shown{"Ps not idle", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Busy }}
 	spinning   = shown{"Ps looking for work", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Spinning }}
 	cycles     = shown{"collections", finding.UnitPerSecond, func(f *Facts) figure.Of[float64] { return f.Cycles }}
+	callRate   = shown{"reads and writes", finding.UnitPerSecond, func(f *Facts) figure.Of[float64] { return f.CallRate }}
+	callBytes  = shown{"bytes of a read or write", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.CallBytes }}
 	gcCores    = shown{"CPU used by collections", finding.UnitCores, func(f *Facts) figure.Of[float64] { return f.GCCores }}
 	gcHeld     = shown{"time of the Ps that the collector held", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.GCHeld }}
 	stopped    = shown{"time that the world was stopped", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Stopped }}
@@ -56,7 +58,7 @@ var (
 
 // Seen returns all known figures, in reporting order.
 func (f *Facts) Seen() []finding.Evidence {
-	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, used, kernelWait, idle, throttled, busy, spinning, cycles, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
+	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, used, kernelWait, idle, throttled, busy, spinning, cycles, callRate, callBytes, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
 }
 
 // saw returns the evidence for the figures that are known. A limit that is none has

@@ -12,14 +12,22 @@ import (
 const (
 	// soon is the time to the memory limit in seconds below which growth is a warning.
 	soon = 3600
-	// KeepsMost is the share of the heap kept by a collection from which what grows after it is not
-	// taken for garbage. With GOGC=100 a heap that does not grow keeps half.
-	KeepsMost = 0.75
 	// startUp is the age in seconds below which a collection may have seen only the start.
 	startUp = 180
 	// young is the age in seconds below which growth is taken for a start.
 	young = 60
 )
+
+// KeptMost reports whether the last collection kept so much of the heap that what grows after it is
+// not taken for garbage. A heap that does not grow keeps 1/(1+GOGC/100), half with GOGC=100; the
+// bound is halfway from there to all of it.
+func (f *Facts) KeptMost() bool {
+	still := 0.5
+	if g := num(f.GOGC); g >= 0 {
+		still = 1 / (1 + g/100)
+	}
+	return num(f.Kept) >= (1+still)/2
+}
 
 // growth is memory that grows, and the room it has.
 type growth struct {
@@ -36,7 +44,7 @@ func (f *Facts) fastest() *growth {
 	const two = " Two heap profiles some minutes apart show what: go tool pprof -sample_index=inuse_space -base FIRST SECOND"
 	const keep = "keep less: a larger limit only delays the end." + two
 	inGo := keep
-	if !(num(f.Kept) >= KeepsMost) {
+	if !f.KeptMost() {
 		inGo = "look for goroutines that never end, whose stacks are in it: /debug/pprof/goroutine?debug=1 counts them"
 	}
 	all := []growth{
@@ -87,7 +95,7 @@ func memoryGrowth(f *Facts) *result {
 			Source: units.Duration(first) + " to " + units.Duration(last) + " if it goes on like this",
 		})
 		sure := float64(young)
-		if g.Trend == f.GoGrowth && num(f.Kept) >= KeepsMost {
+		if g.Trend == f.GoGrowth && f.KeptMost() {
 			sure = startUp
 		}
 		if first < soon && !(num(f.Age) < sure) {

@@ -167,7 +167,8 @@ func TestUnknown(t *testing.T) {
 			f := &rules.Facts{
 				Procs: x, GOGC: y, MemLimit: x, Live: y, Goal: x, Mapped: y, Quota: y, OwnQuota: x, Cores: y, CPUs: x, Crashes: x,
 				MemHard: y, MemUsed: x, OOMKills: y, Seconds: x, Used: y, KernelWait: x, Idle: y, Throttled: y, Busy: x, Spinning: y,
-				Cycles: x, GCCores: x, OverSize: y, GCShare: x,
+				Cycles: x, GCCores: x, OverSize: y, GCShare: x, Sched: y, Timers: x, Locks: x, Stacks: y, Syscalls: y, Age: x, Kept: x, CallRate: x, CallBytes: y,
+				LiveGrowth: &rules.Trend{PerSecond: 2, Min: 1, Max: 3}, ThreadGrowth: &rules.Trend{PerSecond: 2, Min: 1, Max: 3},
 			}
 			fields := reflect.ValueOf(f).Elem()
 			for i := range fields.NumField() {
@@ -177,6 +178,11 @@ func TestUnknown(t *testing.T) {
 				}
 				fields.Field(i).SetZero()
 				for _, got := range rules.Check(f) {
+					for _, e := range got.Evidence {
+						if math.IsNaN(e.Value) || math.IsInf(e.Value, 0) || strings.Contains(e.Source, "NaN") {
+							t.Errorf("with %v and %v, without %s: %s: %+v", a, b, fields.Type().Field(i).Name, got.ID, e)
+						}
+					}
 					if strings.Contains(got.Fix+got.Verify, "NaN") || strings.Contains(got.Fix+got.Verify, "Inf") {
 						t.Errorf("with %v and %v, without %s: %+v", a, b, fields.Type().Field(i).Name, got)
 					}

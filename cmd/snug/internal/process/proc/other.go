@@ -39,6 +39,9 @@ func (*Process) Stat() (Stat, error) { return Stat{}, ErrNotLinux }
 // Status needs Linux.
 func (*Process) Status() (Status, error) { return Status{}, ErrNotLinux }
 
+// IO needs Linux.
+func (*Process) IO() (IO, error) { return IO{}, ErrNotLinux }
+
 // Affinity needs Linux.
 func (*Process) Affinity() (int, error) { return 0, ErrNotLinux }
 

@@ -116,6 +116,33 @@ func parseStatus(text []byte) (s Status, ok bool) {
 	return s, ok
 }
 
+// parseIO reads /proc/PID/io, of which it needs four lines:
+//
+//	rchar: 323934931       bytes of read calls, from files, pipes and sockets
+//	wchar: 323929600       and of write calls
+//	syscr: 632687          number of read calls
+//	syscw: 632675          and of write calls
+//
+// Source: proc_pid_io(5).
+func parseIO(text []byte) (IO, bool) {
+	var sum IO
+	found := 0
+	for line := range bytes.Lines(text) {
+		key, value, _ := strings.Cut(string(line), ":")
+		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 63)
+		switch {
+		case err != nil:
+		case key == "rchar" || key == "wchar":
+			sum.Bytes += n
+			found++
+		case key == "syscr" || key == "syscw":
+			sum.Calls += n
+			found++
+		}
+	}
+	return sum, found == 4
+}
+
 // parseIdle adds up the idle times of the selected CPUs in /proc/stat. A CPU's fourth and fifth
 // number are idle and iowait:
 //

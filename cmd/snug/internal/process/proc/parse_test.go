@@ -72,6 +72,18 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
+func TestParseIO(t *testing.T) {
+	const text = "rchar: 1000\nwchar: 200\nsyscr: 30\nsyscw: 4\nread_bytes: 9\nwrite_bytes: 9\ncancelled_write_bytes: 0\n"
+	if got, ok := parseIO([]byte(text)); !ok || got != (IO{Bytes: 1200, Calls: 34}) {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	for _, text := range []string{"", "rchar: 1\nwchar: 2\nsyscr: 3\n", "rchar: x\nwchar: 2\nsyscr: 3\nsyscw: 4\n", "rchar\n:\n"} {
+		if got, ok := parseIO([]byte(text)); ok {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
+
 func TestParseCPUs(t *testing.T) {
 	for text, want := range map[string]int{
 		"0": 1, "0-3": 4, "0-3,8": 5, "0,2,4": 3, "65535": 1,

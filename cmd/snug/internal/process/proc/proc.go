@@ -123,6 +123,11 @@ type Status struct {
 	CPUs int
 }
 
+// IO counts what a process has read and written by system calls, from files, pipes and sockets.
+type IO struct {
+	Bytes, Calls uint64
+}
+
 // FileID identifies the file of an executable. Equal IDs mean equal content: the file of a
 // running program cannot be written, and writing a file changes its change time.
 type FileID struct {

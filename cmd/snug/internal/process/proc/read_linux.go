@@ -187,6 +187,19 @@ func (p *Process) Stat() (Stat, error) {
 	return s, nil
 }
 
+// IO reads /proc/PID/io. It needs the right to trace the process.
+func (p *Process) IO() (IO, error) {
+	text, err := p.read("io", maxStatus)
+	if err != nil {
+		return IO{}, err
+	}
+	sum, ok := parseIO(text)
+	if !ok {
+		return IO{}, fmt.Errorf("malformed io, %s/%d/io", p.root, p.pid)
+	}
+	return sum, nil
+}
+
 // Status reads /proc/PID/status.
 func (p *Process) Status() (Status, error) {
 	text, err := p.read("status", maxStatus)

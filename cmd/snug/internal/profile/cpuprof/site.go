@@ -29,6 +29,7 @@ const (
 	TakesMutexes     Demand = "takes mutexes"
 	WaitsForPoll     Demand = "waits for connections"
 	CallsKernel      Demand = "calls the kernel"
+	UsesConnections  Demand = "reads and writes connections"
 	CallsDeep        Demand = "calls deep" // no call of the runtime, but a stack of deepCalls or more
 )
 
@@ -142,6 +143,9 @@ func (s *sites) add(sample *profile.Sample, class Class, n, ns float64) {
 			}
 			if k.rank != ranks[User] {
 				continue
+			}
+			if demand == CallsKernel && k.connection {
+				demand = UsesConnections
 			}
 			if by = line; !k.standard {
 				s.count(demand, by, n, ns)

@@ -22,7 +22,7 @@ func TestSites(t *testing.T) {
 		{"mutex-1.18", "runtime.semacquire1 sync.runtime_SemacquireMutex sync.(*Mutex).lockSlow sync.(*Mutex).Lock main.get", TakesMutexes, "main.get"},
 		{"mutex-1.24", "runtime.procyield internal/sync.(*Mutex).lockSlow internal/sync.(*Mutex).Lock sync.(*Mutex).Lock main.(*T[...]).get", TakesMutexes, "main.(*T[...]).get"},
 		{"write", "[kernel] internal/runtime/syscall.Syscall6 syscall.RawSyscall6 syscall.Syscall syscall.write internal/poll.(*FD).Write os.(*File).Write fmt.Fprintln example.com/log.Print main.main", CallsKernel, "example.com/log.Print"},
-		{"only-the-library", "[kernel] syscall.Syscall internal/poll.(*FD).Read net.(*conn).Read net/http.(*connReader).backgroundRead runtime.goexit", CallsKernel, "net/http.(*connReader).backgroundRead"},
+		{"only-the-library", "[kernel] syscall.Syscall internal/poll.(*FD).Read net.(*conn).Read net/http.(*connReader).backgroundRead runtime.goexit", UsesConnections, "net/http.(*connReader).backgroundRead"},
 		{"inlined", "runtime.chansend runtime.chansend1 main.put+main.produce", Sends, "main.put"},
 		{"the-program's-own-work", "main.work main.main", "", ""},
 		{"a-call-further-out", "main.work main.(*worker).serve time.Sleep", "", ""},

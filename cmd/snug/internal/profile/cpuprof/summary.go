@@ -169,10 +169,11 @@ type sorter struct {
 }
 
 type known struct {
-	rank     rank
-	callback bool // C calls back into Go here
-	demand   Demand
-	standard bool // of the standard library
+	rank       rank
+	callback   bool // C calls back into Go here
+	demand     Demand
+	standard   bool // of the standard library
+	connection bool // of package net
 }
 
 func newSorter() *sorter { return &sorter{map[*profile.Function]known{}} }
@@ -180,7 +181,7 @@ func newSorter() *sorter { return &sorter{map[*profile.Function]known{}} }
 func (s *sorter) of(f *profile.Function) known {
 	k, ok := s.known[f]
 	if !ok {
-		k = known{rankOf(f.Name), strings.HasPrefix(f.Name, "runtime.cgocallback"), demandOf(f.Name), isStandard(f.Name)}
+		k = known{rankOf(f.Name), strings.HasPrefix(f.Name, "runtime.cgocallback"), demandOf(f.Name), isStandard(f.Name), packageOf(f.Name) == "net"}
 		s.known[f] = k
 	}
 	return k

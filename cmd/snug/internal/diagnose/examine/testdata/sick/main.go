@@ -159,11 +159,12 @@ func garbage() {
 	}
 }
 
-// cache fills itself, ever slower.
+// cache fills itself up to 64 MiB, ever slower.
 func cache() {
-	for pause := time.Millisecond; ; pause += pause / 50 {
-		kept = append(kept, filled(100<<10))
-		time.Sleep(pause)
+	room := 64 << 20
+	for range time.Tick(10 * time.Millisecond) {
+		kept = append(kept, filled(room/200))
+		room -= room / 200
 	}
 }
 
