@@ -33,7 +33,7 @@ var scheduling = work{
 }
 
 var locking = work{
-	share: locks, report: 0.15, warn: 0.25,
+	share: locks, report: 0.12, warn: 0.25,
 	demands: []cpuprof.Demand{cpuprof.TakesMutexes, cpuprof.Receives, cpuprof.Sends, cpuprof.Selects},
 	fix: func(_ *Facts, by *cpuprof.Site) string {
 		if by != nil && by.Demand != cpuprof.TakesMutexes {
@@ -44,7 +44,7 @@ var locking = work{
 }
 
 var stackGrowth = work{
-	share: stacks, report: 0.1, warn: 0.2,
+	share: stacks, report: 0.2, warn: 0.3,
 	demands: []cpuprof.Demand{cpuprof.CallsDeep},
 	fix: func(_ *Facts, by *cpuprof.Site) string {
 		return "a fixed number of goroutines that live on, in place of a new one each time: their stacks stay large" + after("; deepest are the calls of ", by)
