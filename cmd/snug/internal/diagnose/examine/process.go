@@ -43,10 +43,11 @@ type Examination struct {
 	Files *goproc.Cache
 	h     *limits.Handle
 
-	profile *cpuprof.Summary
-	spin    *goproc.SpinSummary
-	looks   []observe.Look
-	unknown []finding.Gap
+	profile    *cpuprof.Summary
+	spin       *goproc.SpinSummary
+	looks      []observe.Look
+	goroutines *crowd
+	unknown    []finding.Gap
 }
 
 // Process watches a process for duration and returns its figures and findings. It neither
@@ -173,7 +174,12 @@ func (e *Examination) watch(ctx context.Context, g *goproc.Facts, duration time.
 		spinErr = err
 	})
 	both.Go(func() { e.follow(ctx, g, duration) })
+	var crowdErr error
+	both.Go(func() { crowdErr = e.crowd(ctx, duration) })
 	both.Wait()
+	if crowdErr != nil && e.goroutines == nil {
+		e.gap("goroutines", crowdErr.Error())
+	}
 	if profileErr != nil {
 		e.gap("profile", profileErr.Error())
 	}
@@ -219,9 +225,17 @@ func (e *Examination) sampled(f *rules.Facts) {
 	} else if s != nil {
 		e.gap("profile", fewSamples(s)+longer(s.Duration, float64(s.Samples)/minSamples))
 	}
+	if e.goroutines != nil {
+		e.goroutines.facts(f)
+	}
 	if grew, part := observe.Growth(f, e.looks); grew > 0 {
 		took := e.looks[len(e.looks)-1].At.Sub(e.looks[0].At)
 		e.gap("growth", units.Bytes(int64(grew))+" more of Go's memory, and too few collections to tell a leak from garbage"+longer(took, part))
+	}
+	if f.LiveGrowth != nil || f.GoGrowth != nil {
+		if err := e.holding(f); err != nil {
+			e.gap("what keeps the memory", err.Error())
+		}
 	}
 }
 

@@ -78,12 +78,15 @@ func TestSick(t *testing.T) {
 	}
 }
 
-// TestGrowing: growth is found, and what warms up or is garbage is not taken for it.
+// TestGrowing: growth and a queue for a mutex are found, and what warms up or is garbage is not taken for
+// growth.
 func TestGrowing(t *testing.T) {
 	files := goproc.NewCache("")
 	for _, c := range []struct{ disease, id, fix string }{
 		{"leak", "memory-growth", "keep less"},
 		{"foreign", "memory-growth", "code in C"},
+		{"abandon", "goroutine-growth", "main.abandon"},
+		{"queue", "lock-wait", "main.hold"},
 		{"threads", "thread-growth", "bound how many"},
 	} {
 		t.Run(c.disease, func(t *testing.T) {

@@ -123,6 +123,12 @@ func (s *series) trend(minimum float64, from string) *rules.Trend {
 	return t
 }
 
+// Trend is the steady growth of values over time in seconds, by at least minimum; nil = there is none.
+func Trend(at, v []float64, minimum float64, from string) *rules.Trend {
+	s := series{at, v}
+	return s.trend(minimum, from)
+}
+
 func mean(v []float64) float64 {
 	sum := 0.0
 	for _, x := range v {

@@ -209,3 +209,35 @@ func scheduleLess(f *Facts, by *cpuprof.Site) string {
 	}
 	return fix
 }
+
+const (
+	// minWaiters is the number of goroutines waiting for mutexes, on average, that is worth a word. It
+	// must also be twice the number of Ps.
+	minWaiters = 8
+	// idleShare is the share of the CPU time it could get that a process leaves where a lock, not the
+	// CPU, holds it up.
+	idleShare = 0.2
+)
+
+// lockWait finds goroutines that wait in a queue for a mutex.
+func lockWait(f *Facts) *result {
+	n, procs := num(f.MutexWaits), num(f.Procs)
+	if !(n >= minWaiters && n >= 2*procs) || len(f.Waiters) == 0 {
+		return nil
+	}
+	res := &result{severity: finding.SeverityInfo, evidence: f.saw(mutexWaits, goroutines, used)}
+	wants := num(f.Used)
+	if w := num(f.KernelWait); w > 0 {
+		wants += w
+	}
+	if wants >= minUsed && wants <= (1-idleShare)*min(procs, f.coresOr(procs)) {
+		res.severity = finding.SeverityWarning
+	}
+	for _, h := range f.Waiters {
+		if h.N >= callerShare*n {
+			res.evidence = append(res.evidence, finding.Evidence{What: "waiting in " + h.Function, Value: h.N, Unit: finding.UnitMean, Source: "goroutines", Raw: h.At})
+		}
+	}
+	res.fix = "hold the mutex for less time, or split what it protects, in " + f.Waiters[0].in()
+	return res
+}

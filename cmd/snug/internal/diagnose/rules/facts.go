@@ -88,6 +88,13 @@ type Facts struct {
 	GoGrowth     *Trend `json:"go_growth,omitempty"`     // memory that Go holds, bytes
 	OtherGrowth  *Trend `json:"other_growth,omitempty"`  // resident memory of the process that is not Go's, bytes
 	ThreadGrowth *Trend `json:"thread_growth,omitempty"` // threads
+	// GoroutineGrowth is of goroutines, and Creators of those that were added.
+	GoroutineGrowth *Trend             `json:"goroutine_growth,omitempty"`
+	Creators        []Holder           `json:"creators,omitempty"`
+	Holding         []Holder           `json:"holding,omitempty"` // what allocated the live heap, bytes
+	Goroutines      figure.Of[float64] `json:"goroutines,omitzero"`
+	MutexWaits      figure.Of[float64] `json:"mutex_waits,omitzero"` // goroutines that wait for a mutex, on average
+	Waiters         []Holder           `json:"waiters,omitempty"`    // where they wait
 
 	// From an execution trace. None of these is CPU time.
 	GCHeld   figure.Of[float64] `json:"gc_held,omitzero"`   // share of the Ps' time held by the collector, 0 to 1, without idle marking
@@ -105,6 +112,14 @@ type Facts struct {
 	Syscalls figure.Of[float64] `json:"syscalls,omitzero"`  // system calls
 	// Sites are the functions of the program that ask for this work, largest first.
 	Sites []cpuprof.Site `json:"sites,omitempty"`
+}
+
+// Holder is a function of the program that holds something, largest first in lists.
+type Holder struct {
+	Function string  `json:"function"`
+	At       string  `json:"at,omitempty"`  // "main.go:31"; "" = unknown
+	For      string  `json:"for,omitempty"` // its caller; "" = not told
+	N        float64 `json:"n"`
 }
 
 // Trend is steady growth, in units per second.

@@ -32,6 +32,8 @@ var (
 	memUsed    = shown{"memory in use that cannot be reclaimed", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.MemUsed }}
 	kills      = shown{"OOM kills in this container", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.OOMKills }}
 	seconds    = shown{"watched for", finding.UnitSeconds, func(f *Facts) figure.Of[float64] { return f.Seconds }}
+	goroutines = shown{"goroutines", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.Goroutines }}
+	mutexWaits = shown{"goroutines waiting for a mutex", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.MutexWaits }}
 	age        = shown{"running for", finding.UnitSeconds, func(f *Facts) figure.Of[float64] { return f.Age }}
 	used       = shown{"CPU used", finding.UnitCores, func(f *Facts) figure.Of[float64] { return f.Used }}
 	kernelWait = shown{"threads waiting for a CPU", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.KernelWait }}
@@ -58,7 +60,7 @@ var (
 
 // Seen returns all known figures, in reporting order.
 func (f *Facts) Seen() []finding.Evidence {
-	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, used, kernelWait, idle, throttled, busy, spinning, cycles, callRate, callBytes, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
+	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, goroutines, mutexWaits, used, kernelWait, idle, throttled, busy, spinning, cycles, callRate, callBytes, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
 }
 
 // saw returns the evidence for the figures that are known. A limit that is none has

@@ -29,6 +29,9 @@ func (f *Facts) KeptMost() bool {
 	return num(f.Kept) >= (1+still)/2
 }
 
+// keepLess is the fix for a heap that grows.
+const keepLess = "keep less: a larger limit only delays the end. Two heap profiles some minutes apart show what grows: go tool pprof -sample_index=inuse_space -base FIRST SECOND"
+
 // growth is memory that grows, and the room it has.
 type growth struct {
 	*Trend
@@ -41,14 +44,12 @@ type growth struct {
 // nil if nothing grows.
 func (f *Facts) fastest() *growth {
 	left := num(f.MemHard) - num(f.MemUsed)
-	const two = " Two heap profiles some minutes apart show what: go tool pprof -sample_index=inuse_space -base FIRST SECOND"
-	const keep = "keep less: a larger limit only delays the end." + two
-	inGo := keep
+	inGo := keepLess
 	if !f.KeptMost() {
 		inGo = "look for goroutines that never end, whose stacks are in it: /debug/pprof/goroutine?debug=1 counts them"
 	}
 	all := []growth{
-		{f.LiveGrowth, "the live heap grows by", f.liveRoom(), keep},
+		{f.LiveGrowth, "the live heap grows by", f.liveRoom(), keepLess},
 		{f.GoGrowth, "memory that Go holds grows by", left, inGo},
 		{f.OtherGrowth, "memory that is not Go's grows by", left, "look at code in C and at mmap: neither the collector nor GOMEMLIMIT knows of this memory"},
 	}
@@ -103,8 +104,54 @@ func memoryGrowth(f *Facts) *result {
 		}
 	}
 	res.evidence = append(res.evidence, f.saw(live, kept, mapped, memUsed, memHard, age)...)
+	if g.fix == keepLess {
+		for _, h := range f.Holding {
+			what := "live, allocated in " + h.Function
+			if h.For != "" {
+				what += " for " + h.For
+			}
+			res.evidence = append(res.evidence, finding.Evidence{What: what, Value: h.N, Unit: finding.UnitBytes, Source: "the heap profile in its memory", Raw: h.At})
+		}
+		if len(f.Holding) > 0 {
+			res.fix = "keep less: a larger limit only delays the end; most of what is live was allocated in " + f.Holding[0].in()
+		}
+	}
 	f.youth(res)
 	return res
+}
+
+// manyGoroutines is a number of goroutines whose growth is a warning.
+const manyGoroutines = 10_000
+
+func goroutineGrowth(f *Facts) *result {
+	t := f.GoroutineGrowth
+	if t == nil {
+		return nil
+	}
+	res := &result{
+		severity: finding.SeverityInfo,
+		evidence: append([]finding.Evidence{{What: "goroutines grow by", Value: t.PerSecond, Unit: finding.UnitPerSecond, Source: t.From}}, f.saw(goroutines, age)...),
+		fix:      "let each goroutine end: with its request (context), or when its channel is closed",
+	}
+	for _, h := range f.Creators {
+		res.evidence = append(res.evidence, finding.Evidence{What: "more of " + h.Function, Value: h.N, Unit: finding.UnitCount, Source: "goroutines that it started", Raw: h.At})
+	}
+	if len(f.Creators) > 0 {
+		res.fix += "; most of them are started by " + f.Creators[0].in()
+	}
+	if num(f.Goroutines) >= manyGoroutines {
+		res.severity = finding.SeverityWarning
+	}
+	f.youth(res)
+	return res
+}
+
+// in names a holder and its place.
+func (h *Holder) in() string {
+	if h.At == "" {
+		return h.Function
+	}
+	return h.Function + " (" + h.At + ")"
 }
 
 func threadGrowth(f *Facts) *result {

@@ -197,3 +197,21 @@ func (s *sites) list(totalNanos float64) []Site {
 		return count[s.Demand] > maxTop
 	}))
 }
+
+// Asks returns the demand of a call stack, innermost function first, and the index of the function
+// that makes it, as Site has them. Without a demand it is the function that would; -1 = none.
+func Asks(stack []string) (demand Demand, by int) {
+	by = -1
+	for i, function := range stack {
+		if demand == "" {
+			demand = demandOf(function)
+		}
+		if rankOf(function) != ranks[User] {
+			continue
+		}
+		if by = i; !isStandard(function) {
+			break
+		}
+	}
+	return demand, by
+}

@@ -14,8 +14,8 @@ import (
 
 func main() {
 	disease := map[string]func(){
-		"timers": timers, "goroutines": goroutines, "messages": messages, "lock": lock, "stacks": stacks, "calls": calls,
-		"leak": leak, "foreign": foreign, "threads": threads, "none": none, "garbage": garbage, "cache": cache,
+		"timers": timers, "goroutines": goroutines, "messages": messages, "lock": lock, "queue": queue, "stacks": stacks, "calls": calls,
+		"leak": leak, "foreign": foreign, "abandon": abandon, "threads": threads, "none": none, "garbage": garbage, "cache": cache,
 	}[os.Getenv("DISEASE")]
 	fmt.Println("ready")
 	go disease()
@@ -74,6 +74,24 @@ func contend() {
 	for i := 0; ; i++ {
 		mutex.Lock()
 		count[i&7]++
+		mutex.Unlock()
+	}
+}
+
+// queue lets many goroutines wait for one that sleeps with the mutex half of the time.
+func queue() {
+	for range 64 {
+		go hold()
+	}
+}
+
+func hold() {
+	for sum := sha256.Sum256(nil); ; {
+		mutex.Lock()
+		for range 2000 {
+			sum = sha256.Sum256(sum[:])
+		}
+		time.Sleep(time.Millisecond)
 		mutex.Unlock()
 	}
 }
@@ -139,6 +157,17 @@ func foreign() {
 		}
 	}
 }
+
+// abandon starts 1000 goroutines a second that never end.
+func abandon() {
+	for range time.Tick(10 * time.Millisecond) {
+		for range 10 {
+			go forget()
+		}
+	}
+}
+
+func forget() { select {} }
 
 // threads adds a call that blocks, 20 times a second.
 func threads() {
