@@ -12,7 +12,7 @@ import (
 // testRamp: a ramp is one process in one real cgroup, whose counters are read in each slice, and the
 // slices add up to the whole window.
 func testRamp(t *testing.T, l *faultLab) {
-	o := l.start(t, "", strings.Fields("bench --cpus 0.5 --gomaxprocs default --users 4..16/10s --rounds 1 --warmup 100ms --json")...).wait(t)
+	o := l.start(t, "", strings.Fields("bench --cpus 1 --gomaxprocs default --users 4..16/10s --rounds 1 --warmup 100ms --json")...).wait(t)
 	if o.code != 0 {
 		t.Fatalf("exit code %d, stderr:\n%s", o.code, o.stderr)
 	}

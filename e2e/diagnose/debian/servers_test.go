@@ -39,7 +39,7 @@ var servers = []server{
 	{name: "nats-server", file: "nats-server", args: nats, own: natsSays, automaxprocs: true},
 	{name: "etcd", file: "etcd", args: etcd, own: said(`ready to serve client requests`, `setting maximum number of CPUs to (\d+)`)},
 	{name: "containerd", file: "containerd", args: containerd, own: containerdServes},
-	{name: "influxd", file: "influxd", args: influxd, own: said(`Listening for signals`, `maxprocs=(\d+)`)},
+	{name: "influxd", file: "influxd", args: influxd, own: said(`Listening for signals`, ` maxprocs=(\d+)`)},
 	{name: "node_exporter", file: "prometheus-node-exporter", args: nodeExporter, own: said(`Listening on`, `msg="Go MAXPROCS" procs=(\d+)`), sets: "main.main"},
 	{name: "victoria-metrics", file: "victoria-metrics", args: func(_ *testing.T, dir, address string) []string {
 		return []string{"-storageDataPath", dir, "-httpListenAddr", address}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/pprof/profile"
@@ -25,19 +26,14 @@ const manyPs = "../../testdata/profiles/many.pprof"
 func TestProfileAddress(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(pprof.Profile))
 	defer server.Close()
-	done := make(chan bool)
+	var done atomic.Bool
 	busy := make(chan bool)
 	go func() {
 		defer close(busy)
-		for {
-			select {
-			case <-done:
-				return
-			default:
-			}
+		for !done.Load() {
 		}
 	}()
-	defer func() { close(done); <-busy }()
+	defer func() { done.Store(true); <-busy }()
 	code, out, talk := spoken([]string{"profile", manyPs, server.URL + "/debug/pprof", "--duration", "2s", "--json"})
 	var d finding.ProfileDiff
 	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -14,10 +15,11 @@ func TestFitsItself(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
 	}
-	root, err := filepath.Abs("../../../../..")
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/snug-go/snug").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	root := strings.TrimSpace(string(out))
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

@@ -130,11 +130,8 @@ func (e *execution) run(ctx context.Context, t Trial, left int) error {
 	if run.Started.IsZero() {
 		run.Started = began
 	}
-	if err := e.record.add(run); err != nil {
-		return err
-	}
 	e.runs = append(e.runs, run)
-	return nil
+	return e.record.add(run)
 }
 
 // report calls progress before the run of t; left counts the remaining runs and t.
