@@ -25,3 +25,10 @@ func TestClosedPipeIsQuiet(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", code, talk.String())
 	}
 }
+
+// spoken runs a command line as it is.
+func spoken(args []string) (code int, out, err string) {
+	var stdout, stderr bytes.Buffer
+	code = Main(args, strings.NewReader(""), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}

@@ -27,13 +27,6 @@ func snug(t *testing.T, args ...string) (code int, out, err string) {
 	return spoken(args)
 }
 
-// spoken runs a command line as it is.
-func spoken(args []string) (code int, out, err string) {
-	var stdout, stderr bytes.Buffer
-	code = Main(args, strings.NewReader(""), &stdout, &stderr)
-	return code, stdout.String(), stderr.String()
-}
-
 // TestPS: all knobs of a stripped program, and who set them.
 func TestPS(t *testing.T) {
 	pid, path := goprogram.Started(t)
