@@ -122,7 +122,7 @@ func (in *Input) Identity() map[string]string {
 		snug = strings.Join([]string{in.Snug.GOMAXPROCS, in.Snug.GOGC, in.Snug.GOMEMLIMIT}, " ")
 	}
 	return map[string]string{
-		"objective": in.Objective.String(), "constraints": strings.Join(constraints, " "),
+		"objective": in.Objective.String(), "auto": strconv.FormatBool(in.Auto), "constraints": strings.Join(constraints, " "),
 		"budget": in.Budget.String(), "CPUs": strconv.Itoa(in.CPUs), "memory limit": strconv.FormatInt(in.Memory, 10),
 		"values": fmt.Sprintf("%q %q %q %v", in.Values.GOMAXPROCS, in.Values.GOGC, in.Values.GOMEMLIMIT, in.Values.Burst), "snug's plan": snug,
 	}
@@ -279,6 +279,8 @@ func (s *search) follow() {
 	c := finding.Cell{Arm: s.refArm(), Rounds: s.judge.byCell(s.runs)[s.ref]}
 	switch {
 	case !s.in.Auto:
+	case s.ref != 0 || len(s.in.Constraints) > 0 || s.fails(0) != nil:
+		s.in.Auto = false // living, or holding a bound, may cost throughput
 	case experiment.Waits(&c, s.in.CPUs):
 		s.in.Auto = false // more CPU time per request is a price of more throughput
 		s.in.Objective, _ = ParseObjective("rps")
