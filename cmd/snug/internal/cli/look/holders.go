@@ -41,14 +41,11 @@ func alone(cmd *cobra.Command, args []string, both bool) error {
 
 // holdings answers what holds the memory of a process, or what its goroutines do.
 func holdings(u *ui.UI, name string, heap bool, file, html string) error {
-	s, err := examine.Resolve(name)
+	s, err := one(name)
 	if err != nil {
 		return err
 	}
-	if len(s) > 1 {
-		return message.Usage("several processes, "+name, "name one by its number: snug ps "+message.Quote(name)+" lists them")
-	}
-	pid := s[0].PID
+	pid := s.PID
 	if pid == 0 {
 		return message.Usage("not a process, "+name, "--heap and --goroutines read a process: snug ps lists them")
 	}
@@ -57,9 +54,7 @@ func holdings(u *ui.UI, name string, heap bool, file, html string) error {
 		return examine.LookFailure(strconv.Itoa(pid), err)
 	}
 	defer p.Close()
-	stat := p.First()
-	target := "pid " + strconv.Itoa(pid) + " (" + finding.UTF8(stat.Name) + ")"
-	program := stat.Name
+	target, program := process(p), p.First().Name
 	if exe, _, err := p.Exe(); err == nil {
 		program = path.Base(exe)
 	}
@@ -93,7 +88,7 @@ func holdingFailure(pid int, err error) error {
 	what := err.Error() + ", pid " + strconv.Itoa(pid)
 	switch {
 	case errors.Is(err, gobin.ErrNotGo):
-		return message.Failed("not a Go program, pid "+strconv.Itoa(pid), "snug ps lists the Go processes here")
+		return notGo(pid)
 	case errors.Is(err, holders.ErrOff):
 		return message.Failed(what, "import runtime/pprof or net/http/pprof and use its heap profile, and leave runtime.MemProfileRate alone; snug profile --goroutines needs neither")
 	case errors.Is(err, holders.ErrUnknown), errors.Is(err, gobin.ErrUnsupported):

@@ -4,7 +4,6 @@ package look
 
 import (
 	"io"
-	"math"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
@@ -22,17 +21,17 @@ func compared(u *ui.UI, both []*taken, byShare bool, html string) error {
 	}
 	d := &finding.ProfileDiff{
 		Head: finding.NewHead(finding.KindProfileDiff), A: side(a), B: side(b), Unit: finding.UnitRatio, Confidence: cpuprof.Confidence,
-		Total: change(c.Total), OverSize: change(c.OverSize), GC: change(c.GC),
+		Total: page.Change(c.Total), OverSize: page.Change(c.OverSize), GC: page.Change(c.GC),
 		Classes: []finding.ClassDiff{}, Functions: []finding.FuncDiff{}, Caveats: caveats(c, byShare),
 	}
 	if c.PerSecond {
 		d.Unit = finding.UnitCores
 	}
 	for _, x := range c.Classes {
-		d.Classes = append(d.Classes, finding.ClassDiff{ID: string(x.Class), Words: x.Class.Words(), Change: change(x.Change)})
+		d.Classes = append(d.Classes, finding.ClassDiff{ID: string(x.Class), Words: x.Class.Words(), Change: page.Change(x.Change)})
 	}
 	for _, x := range c.Functions[:min(len(c.Functions), topFunctions)] {
-		d.Functions = append(d.Functions, finding.FuncDiff{Function: finding.UTF8(x.Name), Change: change(x.Change), Own: change(x.Self)})
+		d.Functions = append(d.Functions, finding.FuncDiff{Function: finding.UTF8(x.Name), Change: page.Change(x.Change), Own: page.Change(x.Self)})
 	}
 	d.Next = afterComparison(d)
 	wrong := written(html, &d.Page, func(w io.Writer) error { return page.FlameDiff(w, c, d) })
@@ -44,14 +43,6 @@ func compared(u *ui.UI, both []*taken, byShare bool, html string) error {
 
 func side(t *taken) finding.Profiled {
 	return finding.Profiled{Target: t.target, Source: string(t.Source), Seconds: t.seconds(), CPU: t.CPUSeconds, Samples: t.Samples}
-}
-
-func change(c cpuprof.Change) finding.Change {
-	d := finding.Change{A: c.A, B: c.B, Difference: c.Difference(), Shown: c.Shown()}
-	if !math.IsNaN(c.Low) {
-		d.Low, d.High = &c.Low, &c.High
-	}
-	return d
 }
 
 // fewSamples is the number of samples of a profile below which only large differences can be shown.

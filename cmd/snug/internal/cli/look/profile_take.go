@@ -43,19 +43,16 @@ func (t *taken) seconds() *float64 {
 func takeAll(ctx context.Context, u *ui.UI, names []string, o cpuprof.Options) ([]*taken, error) {
 	subjects := make([]examine.Subject, len(names))
 	for i, name := range names {
-		s, err := examine.Resolve(name)
+		s, err := one(name)
 		if err != nil {
 			return nil, err
 		}
-		if len(s) > 1 {
-			return nil, message.Usage("several processes, "+name, "name one by its number: snug ps "+message.Quote(name)+" lists them")
-		}
 		for _, other := range subjects[:i] {
-			if other.PID == s[0].PID && (other.PID != 0 || other.Name == s[0].Name) {
+			if other.PID == s.PID && (other.PID != 0 || other.Name == s.Name) {
 				return nil, message.Usage("the same target twice, "+name, "name another; snug ps lists the Go processes here")
 			}
 		}
-		subjects[i] = s[0]
+		subjects[i] = s
 	}
 	all, errs := make([]*taken, len(names)), make([]error, len(names))
 	var each sync.WaitGroup
@@ -72,6 +69,27 @@ func takeAll(ctx context.Context, u *ui.UI, names []string, o cpuprof.Options) (
 	each.Wait()
 	u.Status("")
 	return all, cmp.Or(errs...)
+}
+
+// one resolves a name that must stand for one target.
+func one(name string) (examine.Subject, error) {
+	s, err := examine.Resolve(name)
+	if err != nil {
+		return examine.Subject{}, err
+	}
+	if len(s) > 1 {
+		return examine.Subject{}, message.Usage("several processes, "+name, "name one by its number: snug ps "+message.Quote(name)+" lists them")
+	}
+	return s[0], nil
+}
+
+// process returns the name of a process as a target.
+func process(p *proc.Process) string {
+	return "pid " + strconv.Itoa(p.Pid()) + " (" + finding.UTF8(p.First().Name) + ")"
+}
+
+func notGo(pid int) error {
+	return message.Failed("not a Go program, pid "+strconv.Itoa(pid), "snug ps lists the Go processes here")
 }
 
 // take takes the profile of a target.
@@ -98,10 +116,10 @@ func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ 
 		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)
 	}
 	defer p.Close()
-	target = "pid " + strconv.Itoa(pid) + " (" + finding.UTF8(p.First().Name) + ")"
+	target = process(p)
 	sym, err := examine.OpenSymbols(p)
 	if errors.Is(err, gobin.ErrNotGo) {
-		return "", nil, message.Failed("not a Go program, pid "+strconv.Itoa(pid), "snug ps lists the Go processes here")
+		return "", nil, notGo(pid)
 	}
 	if err != nil {
 		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)

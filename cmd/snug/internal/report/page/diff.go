@@ -83,15 +83,21 @@ func shade(a, b float64, shown bool) string {
 	return way + strconv.Itoa(step)
 }
 
+// Change returns a change as documents have it.
+func Change(c cpuprof.Change) finding.Change {
+	d := finding.Change{A: c.A, B: c.B, Difference: c.Difference(), Shown: c.Shown()}
+	if !math.IsNaN(c.Low) {
+		d.Low, d.High = &c.Low, &c.High
+	}
+	return d
+}
+
 // diffFrames returns the calls of a comparison. Their labels begin with a sign where a difference is
 // shown.
 func diffFrames(c *cpuprof.Comparison, d *finding.ProfileDiff) []frame {
 	frames := make([]frame, len(c.Calls))
 	for i, call := range c.Calls {
-		x := finding.Change{A: call.A, B: call.B, Difference: call.Difference(), Shown: call.Shown()}
-		if !math.IsNaN(call.Low) {
-			x.Low, x.High = &call.Low, &call.High
-		}
+		x := Change(call.Change)
 		cells := content.ChangeCells(d, &x)
 		f := frame{Call: call.Call, group: shade(call.A, call.B, call.Shown())}
 		f.about = strings.TrimSuffix("A "+cells[0]+", B "+cells[1]+": "+cells[2]+" "+cells[3], " ")
