@@ -37,14 +37,29 @@ type crowd struct {
 	first, last     map[rules.Holder]float64 // by the go statement that created them
 }
 
+// open opens what the runtime records of the process, once. It takes a pass over all of its functions.
+func (e *Examination) open() error {
+	if e.records != nil {
+		return nil
+	}
+	r, err := holders.OpenProcess(e.Proc)
+	if err == nil {
+		e.records, e.names = r, r.NewNames()
+	}
+	return err
+}
+
+func (e *Examination) close() {
+	if e.records != nil {
+		e.records.Close()
+	}
+}
+
 // crowd reads the goroutines some times until duration is over.
 func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
-	r, err := holders.OpenProcess(e.Proc)
-	if err != nil {
+	if err := e.open(); err != nil {
 		return err
 	}
-	defer r.Close()
-	names := r.NewNames()
 	c := &crowd{waits: map[rules.Holder]float64{}}
 	begin := time.Now()
 	for look := range crowdLooks {
@@ -57,11 +72,11 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 		if ctx.Err() != nil {
 			break
 		}
-		g, err := r.Goroutines()
+		g, err := e.records.Goroutines()
 		if err != nil {
 			return err
 		}
-		c.add(g, names, time.Since(begin))
+		c.add(g, e.names, time.Since(begin))
 		e.goroutines = c
 		if g.Total > maxCrowd {
 			break
@@ -115,17 +130,15 @@ func (c *crowd) facts(f *rules.Facts) {
 
 // holding adds the functions that allocated what is live to f.
 func (e *Examination) holding(f *rules.Facts) error {
-	r, err := holders.OpenProcess(e.Proc)
-	if err != nil {
+	if err := e.open(); err != nil {
 		return err
 	}
-	defer r.Close()
-	heap, err := r.Heap()
+	heap, err := e.records.Heap()
 	if err != nil {
 		return err
 	}
 	live := map[rules.Holder]float64{}
-	for _, x := range heap.Holders(r.NewNames()) {
+	for _, x := range heap.Holders(e.names) {
 		_, by := cpuprof.Asks(functions(x.Frames))
 		if by < 0 {
 			continue

@@ -17,6 +17,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/holders"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -47,6 +48,8 @@ type Examination struct {
 	spin       *goproc.SpinSummary
 	looks      []observe.Look
 	goroutines *crowd
+	records    *holders.Reader // nil until they are opened, see open
+	names      *holders.Names
 	unknown    []finding.Gap
 }
 
@@ -60,6 +63,7 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 	}
 	defer p.Close()
 	e := &Examination{Proc: p, Files: files, unknown: []finding.Gap{}}
+	defer e.close()
 	if e.h, err = limits.Open(limits.Process{PID: pid}); err == nil {
 		defer e.h.Close()
 	}
