@@ -112,12 +112,11 @@ func (f *Facts) busy(share float64) bool {
 	if share*wants >= busyCost {
 		return true
 	}
-	procs := num(f.Procs)
 	// An almost idle program waits too where others have the CPUs, but its Ps are idle meanwhile.
 	if w := num(f.KernelWait); w > 0 && !(num(f.Busy) < busyPs) {
 		wants += w
 	}
-	room := min(procs, f.coresOr(procs))
+	room := f.room()
 	if !(room > 0) { // a profile: its container is unknown
 		return wants >= busyProfile
 	}
@@ -168,11 +167,14 @@ func (f *Facts) callers(w *work, res *result) *cpuprof.Site {
 }
 
 // in names a caller and its place.
-func in(by *cpuprof.Site) string {
-	if by.At == "" {
-		return by.Function
+func in(by *cpuprof.Site) string { return placed(by.Function, by.At) }
+
+// placed names a function and its place, if that is known.
+func placed(function, at string) string {
+	if at == "" {
+		return function
 	}
-	return by.Function + " (" + by.At + ")"
+	return function + " (" + at + ")"
 }
 
 // after returns a word and the caller; "" without one.
@@ -230,7 +232,7 @@ func lockWait(f *Facts) *result {
 	if w := num(f.KernelWait); w > 0 {
 		wants += w
 	}
-	if wants >= minUsed && wants <= (1-idleShare)*min(procs, f.coresOr(procs)) {
+	if wants >= minUsed && wants <= (1-idleShare)*f.room() {
 		res.severity = finding.SeverityWarning
 	}
 	for _, h := range f.Waiters {

@@ -147,12 +147,7 @@ func goroutineGrowth(f *Facts) *result {
 }
 
 // in names a holder and its place.
-func (h *Holder) in() string {
-	if h.At == "" {
-		return h.Function
-	}
-	return h.Function + " (" + h.At + ")"
-}
+func (h *Holder) in() string { return placed(h.Function, h.At) }
 
 func threadGrowth(f *Facts) *result {
 	t := f.ThreadGrowth

@@ -44,16 +44,17 @@ func (f *Facts) gcAll() float64 {
 	if f.GCShare.Known() {
 		used = num(f.GCShare) * num(f.Used)
 	}
-	procs := num(f.Procs)
-	return used / min(procs, f.coresOr(procs))
+	return used / f.room()
 }
 
-// coresOr returns the CPU time available in cores, or n if it is unknown.
-func (f *Facts) coresOr(n float64) float64 {
+// room returns the CPU time in cores that the process could get: all its Ps, if what the container
+// gives is unknown, and at most that. It is NaN if GOMAXPROCS is unknown.
+func (f *Facts) room() float64 {
+	procs := num(f.Procs)
 	if c := num(f.Cores); c > 0 {
-		return c
+		return min(procs, c)
 	}
-	return n
+	return procs
 }
 
 // other returns the memory of the container that is not Go's, in bytes; 0 = unknown or none.
