@@ -32,7 +32,9 @@ func newClosedLoop(p Plan, targets []target) *closedLoop {
 	for i := range l.users {
 		l.users[i].choice = rand.New(rand.NewPCG(p.Seed, streamChoice+uint64(i)))
 		l.users[i].conns = make([]*conn, len(targets))
-		l.users[i].client = newClient()
+		if overHTTP2(targets) {
+			l.users[i].client = newClient()
+		}
 	}
 	return l
 }

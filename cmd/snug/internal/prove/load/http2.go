@@ -32,6 +32,9 @@ func newClient() *client {
 	return &client{&http.Transport{Protocols: &p, DisableCompression: true}}
 }
 
+// overHTTP2 reports whether the requests of a plan, to all of its targets, go over HTTP/2.
+func overHTTP2(targets []target) bool { return len(targets) > 0 && targets[0].call != nil }
+
 // call is a request that a client can send any number of times.
 type call struct {
 	request *http.Request

@@ -55,8 +55,10 @@ type openLoop struct {
 
 func newOpenLoop(p Plan, targets []target) *openLoop {
 	o := &openLoop{plan: p, targets: targets, idle: make([][]*openConn, len(targets))}
-	for range http2Conns {
-		o.clients = append(o.clients, newClient())
+	if overHTTP2(targets) {
+		for range http2Conns {
+			o.clients = append(o.clients, newClient())
+		}
 	}
 	return o
 }
