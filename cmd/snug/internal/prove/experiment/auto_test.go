@@ -72,7 +72,7 @@ func TestAuto(t *testing.T) {
 			}
 			d := &Design{Arms: arms, Rounds: 8, Seed: 1}
 			s := service{sd: 0.0001, factor: c.script.factor}
-			runs, err := Execute(t.Context(), d, &fake{run: func(tr Trial) finding.Run {
+			v, best := judged(t, d, func(tr Trial) finding.Run {
 				r := s.run(tr)
 				r.CPU = new(c.used * r.Window)
 				if c.load == "batch" {
@@ -85,16 +85,7 @@ func TestAuto(t *testing.T) {
 					kill(&r)
 				}
 				return r
-			}}, nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cells := Cells(d, runs)
-			v := said(Judge(d, cells, Compare(d, cells), Auto, 4), cells)
-			best := -1
-			if v.Best != nil {
-				best = *v.Best
-			}
+			})
 			if v.Text != c.want || best != c.best {
 				t.Errorf("best %d, %s\nwant %d, %s", best, v.Text, c.best, c.want)
 			}

@@ -33,6 +33,22 @@ func (f *fake) Run(ctx context.Context, t Trial) (finding.Run, error) {
 	return f.run(t), nil
 }
 
+// judged does the runs of a design and judges them by what the data call for.
+func judged(t *testing.T, d *Design, run func(Trial) finding.Run) (v finding.BenchVerdict, best int) {
+	t.Helper()
+	runs, err := Execute(t.Context(), d, &fake{run: run}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := Cells(d, runs)
+	v = said(Judge(d, cells, Compare(d, cells), Auto, 4), cells)
+	best = -1
+	if v.Best != nil {
+		best = *v.Best
+	}
+	return v, best
+}
+
 // key names a trial in scripts: arm, round and try.
 func key(t Trial) string { return fmt.Sprintf("%s r%d t%d", t.Arm.GOMAXPROCS, t.Round, t.Try) }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
-// metricOf returns the metric of an objective: cpu, rps, wall, p50, p99, memory or
+// MetricOf returns the metric of an objective: cpu, rps, wall, p50, p99, memory or
 // ns/op. It returns false for any other word.
-func metricOf(objective string) (name string, ok bool) {
+func MetricOf(objective string) (name string, ok bool) {
 	name, ok = map[string]string{
 		"cpu": metric.CPU, "rps": metric.RPS, "wall": metric.Wall,
 		"p50": metric.P50, "p99": metric.P99, "memory": metric.Peak, "ns/op": metric.BenchTime,

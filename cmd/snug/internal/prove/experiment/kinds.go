@@ -38,7 +38,7 @@ func (c *container) kinds(objective string, machineCPUs int) []string {
 		c.waits = unused && (c.waits || !closed)
 		closed = true
 	}
-	if name, ok := metricOf(objective); ok {
+	if name, ok := MetricOf(objective); ok {
 		return []string{name}
 	}
 	c.auto = objective == Auto
@@ -92,7 +92,7 @@ func (c *container) fewest(better []*setting, name string) *setting {
 	slices.SortStableFunc(better, func(a, b *setting) int { return cmp.Compare(c.score(a, name), c.score(b, name)) })
 	chosen := better[0]
 	for _, s := range better[1:] {
-		if changes(s.arm) < changes(chosen.arm) && !c.beats(better[0], s, name, len(better)-1) {
+		if Changes(s.arm) < Changes(chosen.arm) && !c.beats(better[0], s, name, len(better)-1) {
 			chosen = s
 		}
 	}

@@ -124,13 +124,13 @@ func simpler(a, b Arm) bool {
 	if a.Is(LabelSnug) != b.Is(LabelSnug) {
 		return a.Is(LabelSnug)
 	}
-	return changes(a.Arm) < changes(b.Arm)
+	return Changes(a.Arm) < Changes(b.Arm)
 }
 
-// changes weighs what a setting changes, to choose between settings of which none is
+// Changes weighs what a setting changes, to choose between settings of which none is
 // shown to be better: 2 for each knob, and 1 more for GOMAXPROCS. A set GOMAXPROCS keeps
 // Go from following the quota, so leaving it unset beats any other single knob.
-func changes(a finding.Arm) int {
+func Changes(a finding.Arm) int {
 	n := 2 * len(a.Vars.List())
 	for _, set := range []bool{a.GOMAXPROCS != "", a.GOGC != "", a.GOMEMLIMIT != "", a.Burst > 0, a.Replicas > 1} {
 		if set {

@@ -75,20 +75,11 @@ func TestStanding(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := &Design{Arms: c.arms, Rounds: c.rounds, Seed: 1, MaxTries: 1, Against: BaselineOfVariants}
 			s := service{sd: 0.0001, factor: c.script.factor}
-			runs, err := Execute(t.Context(), d, &fake{run: func(tr Trial) finding.Run {
+			v, best := judged(t, d, func(tr Trial) finding.Run {
 				r := s.run(tr)
 				c.spoil(tr, &r)
 				return r
-			}}, nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cells := Cells(d, runs)
-			v := said(Judge(d, cells, Compare(d, cells), Auto, 4), cells)
-			best := -1
-			if v.Best != nil {
-				best = *v.Best
-			}
+			})
 			if text := strings.TrimSuffix(v.Text, "; tails were not measured"); text != c.want || best != c.best {
 				t.Errorf("best %d, %s\nwant %d, %s", best, v.Text, c.best, c.want)
 			}

@@ -32,7 +32,7 @@ func (a Arm) String() string {
 
 // verdictOf returns the verdict on each container and on all of them.
 func verdictOf(d *Design, cells []finding.Cell, cs []*container, objective string, unshown []finding.Unshown) finding.BenchVerdict {
-	name, _ := metricOf(objective)
+	name, _ := MetricOf(objective)
 	v := finding.BenchVerdict{Cannot: []string{}, Metric: name, Unshown: unshown}
 	if n, of, _ := Uncounted(rawRuns(cells)); n == of && n > 0 {
 		v.Code = finding.CodeUncounted

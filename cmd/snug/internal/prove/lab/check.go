@@ -58,8 +58,8 @@ func checkable(d *finding.Bench) error {
 	if killed {
 		return &message.Failure{Code: message.ExitFinding, What: "the setting checked runs out of memory, and no other is shown to be spared, --check", Hint: "give it more memory, or more --rounds"}
 	}
-	metric := map[string]string{"cpu": "cpu_seconds_per_op", "rps": "rps", "p99": "p99_seconds", "wall": "wall_seconds", "ns/op": "benchmark.ns/op"}[d.Objective]
-	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric || metric == "" }) {
+	metric, one := experiment.MetricOf(d.Objective)
+	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric || !one }) {
 		return message.Failed("nothing to check: no settings were compared in "+d.Objective+", --check", "see the runs of --json for what is missing, or name other settings or another --objective")
 	}
 	return nil

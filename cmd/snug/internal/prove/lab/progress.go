@@ -66,7 +66,7 @@ func (l *Lab) announce(d *experiment.Design, kept, probes int) int {
 		one, ok := l.duration(a.Arm)
 		took, open = took+one, open || !ok
 	}
-	took = took*time.Duration(runs)/time.Duration(len(d.Arms)) + time.Duration(probes)*(l.warmUp+l.window+l.probe()+runCost)
+	took = took*time.Duration(runs)/time.Duration(len(d.Arms)) + time.Duration(probes)*l.perRun()
 	if open {
 		l.Talk.Note("note: %s: %s of the command; the first shows how long they take", shape, units.Plural(runs, "run"))
 	} else {

@@ -211,7 +211,7 @@ func (t *Tune) complete(in *search.Input) error {
 	if err := t.runner.Check(in.Base.Arm); err != nil {
 		return t.explain(context.Background(), err)
 	}
-	in.PerRun = t.warmUp + t.window + t.probe() + runCost
+	in.PerRun = t.perRun()
 	return nil
 }
 

@@ -36,19 +36,30 @@ func (l *Lab) checkFlags() error {
 	if len(l.URLs) > 0 {
 		return nil
 	}
+	f := l.requestFlag()
+	switch {
+	case f != "":
+	case l.timeout != 0 && len(l.Cmd) > 0:
+		f = "--timeout"
+	case l.ready != 0 && len(l.Cmd) > 0:
+		f = "--ready"
+	default:
+		return nil
+	}
+	return message.Usage("no service to send requests to, "+f, "give the address where it serves: --url http://127.0.0.1:PORT/")
+}
+
+// requestFlag returns the first flag given that shapes the requests of snug's load generator; "" = none.
+func (l *Lab) requestFlag() string {
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{
-		{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0},
-		{"--http2", l.http2}, {"--grpc", l.grpc != ""},
-		{"--timeout", l.timeout != 0 && len(l.Cmd) > 0}, {"--ready", l.ready != 0 && len(l.Cmd) > 0},
-	} {
+	}{{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0}, {"--http2", l.http2}, {"--grpc", l.grpc != ""}} {
 		if f.given {
-			return message.Usage("no service to send requests to, "+f.name, "give the address where it serves: --url http://127.0.0.1:PORT/")
+			return f.name
 		}
 	}
-	return nil
+	return ""
 }
 
 // checkCommands rejects --load-cmd and --prepare without a service that snug starts, and an
@@ -73,13 +84,8 @@ func (l *Lab) checkCommands() error {
 		}
 		return nil
 	}
-	for _, f := range []struct {
-		name  string
-		given bool
-	}{{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0}, {"--http2", l.http2}, {"--grpc", l.grpc != ""}} {
-		if f.given {
-			return message.Usage("the load command has its own requests, "+f.name, "leave it out, or put it into the command of --load-cmd")
-		}
+	if f := l.requestFlag(); f != "" {
+		return message.Usage("the load command has its own requests, "+f, "leave it out, or put it into the command of --load-cmd")
 	}
 	return nil
 }

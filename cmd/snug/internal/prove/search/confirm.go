@@ -102,7 +102,8 @@ func (s *search) simplest(bound float64, pairs int) (contest, bool) {
 			s.unaffordable = true
 			continue
 		}
-		if !found || !math.IsInf(bound, 1) && s.simpler(c.cell, best.cell) {
+		arm := func(c contest) finding.Arm { return s.judge.candidates[c.cell].Arm }
+		if !found || !math.IsInf(bound, 1) && experiment.Changes(arm(c)) < experiment.Changes(arm(best)) {
 			best, found = c, true
 		}
 	}
@@ -113,25 +114,6 @@ func (s *search) simplest(bound float64, pairs int) (contest, bool) {
 // if the search left more of it.
 func (s *search) maxPairs() int {
 	return min(maxPairs, max(confirmPairs, s.trials.n/10))
-}
-
-// simpler reports whether candidate a sets fewer knobs than b, or as many and leaves
-// GOMAXPROCS to Go.
-func (s *search) simpler(a, b int) bool {
-	x, y := s.judge.candidates[a].Arm, s.judge.candidates[b].Arm
-	if n, m := s.count(x), s.count(y); n != m {
-		return n < m
-	}
-	return x.GOMAXPROCS == "" && y.GOMAXPROCS != ""
-}
-
-// count returns the number of knobs that a setting sets.
-func (s *search) count(a finding.Arm) int {
-	n := len(variables(a.Knobs))
-	if a.Burst != s.in.Base.Burst {
-		n++
-	}
-	return n
 }
 
 // without returns a candidate without each of the knobs that it sets otherwise than the

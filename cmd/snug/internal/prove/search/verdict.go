@@ -132,14 +132,3 @@ func (s *search) fails(cell int) *finding.Failure {
 	}
 	return &f
 }
-
-// variables returns the knobs of an arm that are set, in the usual order.
-func variables(k finding.Knobs) [][2]string {
-	var out [][2]string
-	for i, v := range []string{k.GOMAXPROCS, k.GOGC, k.GOMEMLIMIT} {
-		if v != "" {
-			out = append(out, [2]string{knobNames[i], v})
-		}
-	}
-	return out
-}
