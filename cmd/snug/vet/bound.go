@@ -13,7 +13,7 @@ import (
 // use up a quota of one CPU early in each period.
 const maxFew = 32
 
-// chosen matches names of bounds that somebody chooses, such as a configured limit.
+// chosen matches names of bounds that are chosen elsewhere, such as a configured limit.
 var chosen = regexp.MustCompile(`(?i)(max|limit|cap$)`)
 
 // few reports whether an expression bounds a number of goroutines to a few: by a small constant, or by

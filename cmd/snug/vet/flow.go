@@ -17,7 +17,7 @@ const maxSteps = 4
 // variables, flags, fields, parameters and results of functions.
 type flow struct {
 	*source
-	drops  bool           // leave out what somebody bounds to a few
+	drops  bool           // leave out what is bounded to a few
 	places []site         // the largest expressions with the number's magnitude; their parents are the uses
 	stored []types.Object // variables, fields and parameters that hold it
 	seen   map[types.Object]bool

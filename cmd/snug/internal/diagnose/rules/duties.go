@@ -81,8 +81,8 @@ const (
 	// callerShare is the share of these calls from which a caller is named, and maxCallers how many
 	// are.
 	callerShare, maxCallers = 0.1, 3
-	// smallCall is the number of bytes below which a read or write is small. Copying so many takes
-	// less time than a system call.
+	// smallCall is the number of bytes below which a read or write is small. Copying
+	// fewer takes less time than a system call.
 	smallCall = 512
 	// runtimeShare is the share of the CPU time in the runtime from which a larger quota is not
 	// the first thing to try.

@@ -190,7 +190,7 @@ func costs(s *setting) []finding.Comparison {
 	return out
 }
 
-// told lists the metrics in which a gain is told, in this order: one for each kind.
+// told lists the metrics in which a gain is reported, in this order: one for each kind.
 var told = []string{metric.RPS, metric.Wall, metric.P99, metric.CPU, metric.Peak}
 
 // maxOthers bounds how many settings are named beside the one that wins.

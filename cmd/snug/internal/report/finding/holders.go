@@ -8,7 +8,7 @@ type Heap struct {
 	Head
 	Target string `json:"target"`
 	Source string `json:"source"`     // where it was found
-	Rate   int64  `json:"rate_bytes"` // MemProfileRate: on average one allocation in so many bytes is sampled; 1 = all
+	Rate   int64  `json:"rate_bytes"` // MemProfileRate: the mean number of bytes between two sampled allocations; 1 = all are sampled
 	// SinceStart reports that no collection has completed yet, so that all allocations are shown
 	// as live.
 	SinceStart bool     `json:"since_start"`
