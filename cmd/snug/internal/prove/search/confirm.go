@@ -74,10 +74,10 @@ func (s *search) leader() (contest, bool) {
 	}
 	margin := math.Log1p(margins[s.in.Objective.name])
 	for _, rule := range []struct {
-		within float64
-		pairs  int
-	}{{margin, minPairs}, {math.Inf(1), minPairs}, {math.Inf(1), leastPairs}} {
-		if c, ok := s.simplest(top.score+rule.within, rule.pairs); ok {
+		test  bool
+		pairs int
+	}{{true, minPairs}, {false, minPairs}, {false, leastPairs}} {
+		if c, ok := s.simplest(top.score+margin, rule.test, rule.pairs); ok {
 			return c, true
 		}
 	}
@@ -86,7 +86,7 @@ func (s *search) leader() (contest, bool) {
 
 // simplest returns the simplest setting that leads the reference, scores at most a bound,
 // and can be confirmed with a number of pairs; beyond the margin, the best.
-func (s *search) simplest(bound float64, pairs int) (contest, bool) {
+func (s *search) simplest(bound float64, test bool, pairs int) (contest, bool) {
 	var best contest
 	found := false
 	for _, t := range s.ranking {
@@ -96,14 +96,17 @@ func (s *search) simplest(bound float64, pairs int) (contest, bool) {
 		if t.score > bound || !t.measured && t.cell != s.ranking[0].cell {
 			continue
 		}
-		c := contest{cell: t.cell, base: s.ref, without: s.without(t.cell)}
+		c := contest{cell: t.cell, base: s.ref}
+		if test {
+			c.without = s.without(t.cell)
+		}
 		c.pairs = min(s.maxPairs(), s.trials.left()/(2+len(c.without)))
 		if c.pairs < pairs {
 			s.unaffordable = true
 			continue
 		}
 		arm := func(c contest) finding.Arm { return s.judge.candidates[c.cell].Arm }
-		if !found || !math.IsInf(bound, 1) && experiment.Changes(arm(c)) < experiment.Changes(arm(best)) {
+		if !found || experiment.Changes(arm(c)) < experiment.Changes(arm(best)) {
 			best, found = c, true
 		}
 	}

@@ -25,10 +25,10 @@ type judge struct {
 	sizes       [knobs]int // levels by knob
 	objective   Objective
 	constraints []Constraint // the user's and those of limits
-	// guard is a bound by which candidates are ranked; whether it holds is decided by the
-	// pairs of the confirmation. nil is none.
-	guard  *Constraint
-	errors float64 // error ratio of the baseline
+	// guarded: by its estimate, a candidate must not serve less than the baseline, candidate 0,
+	// beyond the margin. Whether it does is decided by the pairs of the confirmation.
+	guarded bool
+	errors  float64 // error ratio of the baseline
 }
 
 // standing is what the runs say about one candidate.
@@ -60,8 +60,14 @@ func (j *judge) rank(runs []finding.Run, z float64) ([]standing, surface) {
 	for _, c := range j.constraints {
 		j.bound(out, cells, c, z)
 	}
-	if j.guard != nil {
-		j.bound(out, cells, *j.guard, 0)
+	if j.guarded {
+		m, _ := figureOf("rps")
+		served := j.fit(cells, m).mean
+		for i := range out {
+			if less := served[i] - served[0] - math.Log1p(margins["rps"]); less > 0 {
+				out[i].excess += less
+			}
+		}
 	}
 	slices.SortStableFunc(out, func(a, b standing) int {
 		return cmp.Or(

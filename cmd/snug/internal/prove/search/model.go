@@ -15,6 +15,7 @@ type observation struct {
 type surface struct {
 	mean    []float64   // by candidate
 	sd      []float64   // of the mean's error
+	apart   []float64   // standard deviation of the error of the difference from candidate 0
 	effects [][]float64 // by knob and level, about the mean of the observations
 	noise   float64     // standard deviation between runs of one setting
 }
@@ -40,14 +41,14 @@ type variances struct {
 //
 // Without an observation every mean is NaN.
 func fit(candidates []Candidate, factors [knobs]int, obs []observation) surface {
-	s := surface{mean: make([]float64, len(candidates)), sd: make([]float64, len(candidates))}
+	s := surface{mean: make([]float64, len(candidates)), sd: make([]float64, len(candidates)), apart: make([]float64, len(candidates))}
 	for k := range factors {
 		s.effects = append(s.effects, make([]float64, factors[k]))
 	}
 	n := len(obs)
 	if n == 0 {
 		for i := range s.mean {
-			s.mean[i], s.sd[i] = math.NaN(), math.Inf(1)
+			s.mean[i], s.sd[i], s.apart[i] = math.NaN(), math.Inf(1), math.Inf(1)
 		}
 		s.noise = math.NaN()
 		return s
@@ -62,6 +63,7 @@ func fit(candidates []Candidate, factors [knobs]int, obs []observation) surface 
 	}
 	v, l := m.best()
 	s.noise = math.Sqrt(l.scale)
+	var first []float64 // of candidate 0, as shared below
 	for c := range candidates {
 		shared := make([]float64, n)
 		s.mean[c] = center
@@ -70,11 +72,17 @@ func fit(candidates []Candidate, factors [knobs]int, obs []observation) surface 
 			s.mean[c] += shared[i] * l.weight[i]
 		}
 		own := v.between(&candidates[c], &candidates[c], true, m.varied)
+		with := v.between(&candidates[c], &candidates[0], c == 0, m.varied)
 		solveLower(l.chol, shared)
-		for _, x := range shared {
+		if c == 0 {
+			first = shared
+		}
+		for i, x := range shared {
 			own -= x * x
+			with -= x * first[i]
 		}
 		s.sd[c] = math.Sqrt(l.scale * max(0, own))
+		s.apart[c] = math.Sqrt(max(0, s.sd[c]*s.sd[c]+s.sd[0]*s.sd[0]-2*l.scale*with))
 	}
 	for k := range knobs {
 		for i, o := range obs {

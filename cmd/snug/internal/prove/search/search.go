@@ -14,7 +14,6 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // Input describes a search.
@@ -285,11 +284,8 @@ func (s *search) follow() {
 		s.in.Auto = false // more CPU time per request is a price of more throughput
 		s.in.Objective, _ = ParseObjective("rps")
 		s.judge.objective, s.tune.Objective = s.in.Objective, s.in.Objective.String()
-	case !experiment.OpenLoop(c.Arm):
-		if rps := s.medianOf(metric.MetricOf(metric.RPS).Run); rps != nil {
-			m, _ := figureOf("rps")
-			s.judge.guard = &Constraint{figure: m, bound: *rps / (1 + margins["rps"]), text: "rps"}
-		}
+	default:
+		s.judge.guarded = !experiment.OpenLoop(c.Arm)
 	}
 }
 

@@ -110,6 +110,58 @@ func TestRecordedSweeps(t *testing.T) {
 	}
 }
 
+// TestRealSweeps replays searches on sweeps of servers that were not used while tune was written:
+// with so few runs as five minutes allow of a server that takes five seconds to measure. The noise of
+// a run is about a tenth, so a search may end undecided; that it keeps the default where that costs
+// more than a tenth would be wrong.
+func TestRealSweeps(t *testing.T) {
+	files, err := filepath.Glob("../../../../../experiments/real/data/sweep-*.json.gz")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%d recorded sweeps: %v", len(files), err)
+	}
+	for _, file := range files {
+		b := recorded(t, file)
+		at := slices.IndexFunc(b.Cells, func(c finding.Cell) bool { return c.Knobs == finding.Knobs{} })
+		base := b.Cells[at].Arm
+		in, err := Sweep(b, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Objective, _ = ParseObjective("cpu")
+		in.Runs = 55
+		h := newHalves(b, in.Objective)
+		mean, undecided, kept := 0.0, 0, 0
+		for seed := range uint64(replays) {
+			r, err := NewReplay(b, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in.Seed = seed
+			out, err := Run(t.Context(), in, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			chosen := base
+			switch {
+			case out.Verdict.Best != nil:
+				chosen = out.Cells[*out.Verdict.Best].Arm
+			case out.Verdict.Keep:
+				kept++
+			default:
+				undecided++
+			}
+			mean += h.regret(chosen) / replays
+		}
+		t.Logf("%s: regret %.1f %%, of the default %.1f %%; undecided %d, kept %d of %d", filepath.Base(file), 100*mean, 100*h.regret(base), undecided, kept, replays)
+		if mean > h.regret(base)/2 {
+			t.Errorf("%s: regret %.1f %%, of the default %.1f %%", filepath.Base(file), 100*mean, 100*h.regret(base))
+		}
+		if kept > replays/10 && h.regret(base) > 0.1 {
+			t.Errorf("%s: %d of %d keep the default, which costs %.1f %%", filepath.Base(file), kept, replays, 100*h.regret(base))
+		}
+	}
+}
+
 func recorded(t *testing.T, file string) *finding.Bench {
 	t.Helper()
 	f, err := os.Open(file)

@@ -4,6 +4,7 @@ package search
 
 import (
 	"math"
+	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
@@ -30,7 +31,10 @@ func (s *search) verdict(err error, at map[int]int) {
 	}
 	v.Judged = []finding.Judged{j}
 	if j.Code != finding.Won && j.Code != finding.Spared {
-		v.Keep = j.Fails == nil // do not keep what fails
+		v.Keep = j.Fails == nil && j.Open == 0 // do not keep what fails
+		if j.Open > 0 {
+			s.tune.Needed = 4 * s.in.Budget.Seconds() // halves the errors of the estimates
+		}
 		return
 	}
 	v.Best = j.Setting
@@ -62,9 +66,29 @@ func (s *search) judged(at map[int]int) finding.Judged {
 		j.Code, j.Setting = finding.Spared, new(at[s.ref])
 	case !s.unaffordable:
 		j.Code = finding.NoneBetter
+		j.Open, j.Noise = s.open()
 	}
 	return j
 }
+
+// open returns the largest gain of a setting that the search does not rule out: the one-sided 95 % bound
+// of its model, as a share, and the standard deviation of runs of one setting. Both are 0 if the gain
+// is at most wide margins, or is of a setting that was confirmed.
+func (s *search) open() (gain, noise float64) {
+	for i, mean := range s.surface.mean {
+		if s.judge.failure(s.judge.byCell(s.runs)[i]) != "" || slices.Contains(s.confirmed, i) {
+			continue
+		}
+		gain = max(gain, -math.Expm1(mean-s.surface.mean[0]-pessimist*s.surface.apart[i]))
+	}
+	if s.fails(0) != nil || gain <= wide*margins[s.in.Objective.name] {
+		return 0, 0
+	}
+	return gain, math.Expm1(s.surface.noise)
+}
+
+// wide is how many margins a gain may have and not be seen, without a word on it.
+const wide = 5
 
 // confirmedBy completes the decision after a confirmation.
 func (s *search) confirmedBy(j *finding.Judged, at map[int]int) {
@@ -104,6 +128,7 @@ func (s *search) confirmedBy(j *finding.Judged, at map[int]int) {
 		j.Code, j.Setting, j.Gain, j.Broken = finding.LeaderBroke, new(at[lead]), s.gain(0), broken
 	default:
 		j.Code, j.Setting, j.Gain, j.Margin = finding.NoGain, new(at[lead]), s.gain(0), margins[s.in.Objective.name]
+		j.Open, j.Noise = s.open()
 	}
 }
 

@@ -4,9 +4,11 @@ package search
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -65,6 +67,23 @@ func TestFirstCandidateFailsOnFreshRuns(t *testing.T) {
 	}
 	out := search1(t, input(t, "cpu", "p99<20ms"), w)
 	if !out.Verdict.Keep || out.Confirm == nil {
+		t.Errorf("verdict %+v", out.Verdict)
+	}
+}
+
+// TestTooNoisyToKeep: where runs of one setting differ by more than what a setting could gain, the
+// search does not say that the default is best.
+func TestTooNoisyToKeep(t *testing.T) {
+	in := input(t, "cpu")
+	in.Runs = 45
+	out, err := Run(t.Context(), in, newWorld(0.25, 3, gogcHelps))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content.SayTune(out)
+	j := out.Verdict.Judged
+	if out.Verdict.Keep || out.Verdict.Best != nil || len(j) != 1 || j[0].Open < 0.1 || j[0].Noise < 0.1 ||
+		!strings.HasPrefix(out.Verdict.Text, "undecided: ") {
 		t.Errorf("verdict %+v", out.Verdict)
 	}
 }

@@ -3,6 +3,7 @@
 package content
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,6 +116,9 @@ func KnobTests(d *finding.Tune) []string {
 		return nil
 	}
 	var out []string
+	if n := differing(d.Confirm.Winner.Arm, d.Confirm.Default.Arm); n > 1 && len(d.Confirm.Knobs) == 0 {
+		out = append(out, fmt.Sprintf("which of the %d knobs are needed was not tested: the budget allows no runs without each", n))
+	}
 	for _, k := range d.Confirm.Knobs {
 		name := message.Clean(k.Knob) + "=" + metric.ValueText(k.Knob, k.Value)
 		effect := "could not be compared"
@@ -134,6 +138,17 @@ func KnobTests(d *finding.Tune) []string {
 		}
 	}
 	return out
+}
+
+// differing returns the number of knobs in which two arms differ.
+func differing(a, b finding.Arm) int {
+	n := 0
+	for _, differ := range []bool{a.GOMAXPROCS != b.GOMAXPROCS, a.GOGC != b.GOGC, a.GOMEMLIMIT != b.GOMEMLIMIT, a.Burst != b.Burst} {
+		if differ {
+			n++
+		}
+	}
+	return n
 }
 
 // Candidates returns the settings that got furthest, best first, and the default.

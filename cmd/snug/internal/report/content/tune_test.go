@@ -4,6 +4,7 @@ package content
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -29,6 +30,10 @@ func TestKnobsSaid(t *testing.T) {
 	d.Confirm.Answer = 1
 	if got := KnobTests(d); len(got) != 0 {
 		t.Errorf("%q of a leader that is not recommended", got)
+	}
+	d.Confirm = &finding.Confirm{Winner: finding.Cell{Arm: finding.Arm{Knobs: finding.Knobs{GOMAXPROCS: "1", GOGC: "400"}}}}
+	if got := KnobTests(d); len(got) != 1 || !strings.HasPrefix(got[0], "which of the 2 knobs are needed was not tested") {
+		t.Errorf("%q without runs that test them", got)
 	}
 	if got := KnobTests(&finding.Tune{}); len(got) != 0 {
 		t.Errorf("%q without a confirmation", got)

@@ -4,6 +4,7 @@ package content
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,14 @@ func (w searchWords) verdict() string {
 	}
 	if w.j.Fails != nil { // the baseline cannot be kept
 		return "no setting to recommend: " + w.failed() + ", and " + why
+	}
+	if w.j.Open > 0 {
+		text := fmt.Sprintf("undecided: %s; but runs of one setting differ by %s, so this does not rule out that another gains up to %s",
+			why, units.About(w.j.Noise), units.About(w.j.Open))
+		if w.Needed > 0 {
+			text += "; give it --budget " + strconv.Itoa(int(math.Ceil(w.Needed/60))) + "m"
+		}
+		return text
 	}
 	return "keep " + w.base() + ": " + why
 }
