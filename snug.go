@@ -137,6 +137,8 @@ func (s Setting) Text() string { return follow.Text(plan.Reason(s.Reason), s.Val
 // value and the allowed range; the Plan says so too. An invalid environment variable is not
 // an error but a warning in the Plan.
 //
+// What Fit sets stays when the container is resized; [Watch] follows.
+//
 // Call Fit early. It makes a few system calls, but changing GOMAXPROCS stops the world and
 // may wait for a running garbage collection. So does measuring the live heap of a process
 // that uses 48 MiB or more.

@@ -61,6 +61,7 @@ func (in *Input) size(s *Setting) {
 		}
 	}
 	cores := s.Number
+	limited := s.Code != CPURequest && s.Code != Affinity
 	if s.Code == CPURequest {
 		if cores *= DefaultRequestFactor; pol.RequestFactor > 0 {
 			cores = cores / DefaultRequestFactor * pol.RequestFactor
@@ -93,8 +94,8 @@ func (in *Input) size(s *Setting) {
 	case Nearest:
 		n = int(cores + 0.5)
 	}
-	minProcs := in.minProcs(cores, s.Code)
-	if minProcs = min(minProcs, affinity); n < minProcs {
+	minProcs := min(in.minProcs(cores, limited), affinity)
+	if n < minProcs {
 		n = minProcs
 		s.Code = QuotaMin
 	}
@@ -105,14 +106,14 @@ func (in *Input) size(s *Setting) {
 	s.Value = int64(max(n, 1))
 }
 
-// minProcs returns the smallest GOMAXPROCS for so many cores. Below a quota of one core a second P
-// only spends the period's quota sooner, and all wait for the next: experiments/real. A request is
-// no bound, so a program may use more. From one core on it is the runtime's minimum.
-func (in *Input) minProcs(cores float64, code string) int {
+// minProcs returns the smallest GOMAXPROCS for so many cores. Below a quota of one core, limited, a
+// second P only spends the period's quota sooner, and all wait for the next: experiments/real. A
+// request is no bound, so a program may use more. From one core on it is the runtime's minimum.
+func (in *Input) minProcs(cores float64, limited bool) int {
 	switch {
 	case in.Policy.MinProcs > 0:
 		return in.Policy.MinProcs
-	case cores < 1 && code != CPURequest:
+	case cores < 1 && limited:
 		return 1
 	}
 	return 2

@@ -86,8 +86,12 @@ func runInside(self string, s *fixture.Situation) error {
 	for _, reader := range readers {
 		got := ask(root, reader)
 		for _, figure := range []string{"procs", "quota", "hard", "soft"} {
+			right := want[figure]
+			if cores, err := strconv.ParseFloat(want["quota"], 64); figure == "procs" && reader == "snug" && err == nil && cores < 1 {
+				right = "1" // snug's own minimum
+			}
 			if g, ok := got[figure]; ok {
-				fmt.Printf("%s,%s,%s,%s,%s,%s\n", s.Name, figure, reader, want[figure], g, verdict(figure, want[figure], g))
+				fmt.Printf("%s,%s,%s,%s,%s,%s\n", s.Name, figure, reader, right, g, verdict(figure, right, g))
 			}
 		}
 	}

@@ -90,6 +90,15 @@ func pins(s *subject) {
 // runtimeProcs returns the runtime's own GOMAXPROCS for a CPU limit: rounded up, at least 2.
 func runtimeProcs(milli int64) int64 { return max(2, (milli+999)/1000) }
 
+// advised returns the GOMAXPROCS that snug chooses for a CPU limit: the runtime's own, but 1 below one
+// core (internal/plan, minProcs).
+func advised(milli int64) int64 {
+	if milli < 1000 {
+		return 1
+	}
+	return runtimeProcs(milli)
+}
+
 // procs returns a literal GOMAXPROCS.
 func (s *subject) procs() (int64, bool) {
 	k := s.knobs["GOMAXPROCS"]
@@ -109,7 +118,7 @@ func aboveLimit(s *subject) {
 	k := s.knobs["GOMAXPROCS"]
 	f := s.report("procs-above-quota", finding.SeverityInfo, s.at(k),
 		"GOMAXPROCS is "+k.text+" and the CPU limit is "+limit.q.String()+": the threads use up the quota early in each period, then all are throttled",
-		"GOMAXPROCS="+strconv.FormatInt(runtimeProcs(limit.q.Milli()), 10)+", or none for programs of Go 1.25 and later; then measure")
+		"GOMAXPROCS="+strconv.FormatInt(advised(limit.q.Milli()), 10)+", or none for programs of Go 1.25 and later; then measure")
 	f.Evidence = []finding.Evidence{
 		{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: k.text},
 		{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
