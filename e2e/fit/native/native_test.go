@@ -96,7 +96,8 @@ func TestConfine(t *testing.T) {
 	}{
 		{"both", []string{"--cpus", "1.5", "--memory", "64MiB"}, nil, 2, 56 << 20, []string{"cpu", "memory"}, ""},
 		// The memory limit is that of the outer group: 256 MiB less a tenth.
-		{"half a CPU", []string{"--cpus", "0.5"}, []string{"SNUG_MIN_PROCS=1"}, 1, 241591911, []string{"cpu"}, ""},
+		{"half a CPU", []string{"--cpus", "0.5"}, nil, 1, 241591911, []string{"cpu"}, ""},
+		{"half a CPU with a minimum", []string{"--cpus", "0.5"}, []string{"SNUG_MIN_PROCS=2"}, 2, 241591911, []string{"cpu"}, ""},
 		{"memory alone", []string{"--memory", "128MiB"}, nil, 2, 120795956, []string{"memory"}, ""},
 		{"more CPUs than the outer group has", []string{"--cpus", "2"}, nil, 2, 241591911, []string{"cpu"}, "snug: warning: "},
 	}

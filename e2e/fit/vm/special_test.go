@@ -80,8 +80,8 @@ func TestSpecial(t *testing.T) {
 			procs: 2, memory: 56 << 20, cgroup: "0::/snug-", after: []string{nothing},
 		},
 		{
-			step:  vm.Step{Name: "confine with a minimum of 1", Args: run("--cpus", "0.5"), Env: []string{"SNUG_MIN_PROCS=1"}, After: []string{"/cgroup.stat"}},
-			procs: 1, memory: matrix.Unset, cgroup: "0::/snug-", after: []string{nothing},
+			step:  vm.Step{Name: "confine with a minimum of 2", Args: run("--cpus", "0.5"), Env: []string{"SNUG_MIN_PROCS=2"}, After: []string{"/cgroup.stat"}},
+			procs: 2, memory: matrix.Unset, cgroup: "0::/snug-", after: []string{nothing},
 		},
 		{
 			step: vm.Step{Name: "confine with the exit code of the program", Args: append(run(both...), "exit", "7"), After: []string{"/cgroup.stat"}},

@@ -22,9 +22,9 @@ type meter struct {
 	ended chan struct{}
 
 	mu    sync.Mutex
-	doing string              // while there is no progress; "" shows nothing
-	last  experiment.Progress // Total is 0 before the first
-	at    time.Time           // of last
+	doing string                           // while there is no progress; "" shows nothing
+	text  func(since time.Duration) string // of the last progress; nil before the first
+	at    time.Time                        // of the last progress
 }
 
 // measured starts a meter. The caller must call done.
@@ -60,17 +60,25 @@ func (m *meter) done() {
 
 // progress takes what an experiment reports.
 func (m *meter) progress(p experiment.Progress) {
+	m.say(func(since time.Duration) string { return progressText(m.doing, p, time.Since(m.began), since) })
+}
+
+// say takes the text of a progress, which changes with the time since.
+func (m *meter) say(text func(since time.Duration) string) {
 	m.mu.Lock()
-	m.last, m.at = p, time.Now()
+	m.text, m.at = text, time.Now()
 	m.mu.Unlock()
 	m.show()
 }
 
 func (m *meter) show() {
 	m.mu.Lock()
-	text := progressText(m.doing, m.last, time.Since(m.began), time.Since(m.at))
-	if m.doing == "" && m.last.Total == 0 {
-		text = ""
+	text := ""
+	switch {
+	case m.text != nil:
+		text = m.text(time.Since(m.at))
+	case m.doing != "":
+		text = progressText(m.doing, experiment.Progress{}, time.Since(m.began), 0)
 	}
 	m.mu.Unlock()
 	if text != "" {

@@ -246,12 +246,15 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 			t.Talk.Note("note: %s taken from %s", are(kept), t.RecordFile)
 		}
 	}
+	m := t.measured("")
 	in.Progress = func(stage string, spent time.Duration, p experiment.Progress) {
-		t.Talk.Status(fmt.Sprintf("%s: run %d of %d; %s of at most %s", content.StageName(&finding.Stage{Name: stage}),
-			min(p.Done+1, p.Total), p.Total, approximate(spent), approximate(in.Budget)))
+		m.say(func(since time.Duration) string {
+			return fmt.Sprintf("%s: run %d of %d; %s of at most %s", content.StageName(&finding.Stage{Name: stage}),
+				min(p.Done+1, p.Total), p.Total, approximate(spent+since), approximate(in.Budget))
+		})
 	}
 	doc, err := search.Run(ctx, *in, t.patiently())
-	t.Talk.Status("")
+	m.done()
 	if err != nil {
 		err = t.searchError(ctx, err)
 		if in.Record != nil {
