@@ -111,6 +111,11 @@ only. A file of snug top shows one look after the other, as --batch did.`,
 			if err := outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Name: baseline}, outfile.File{Flag: "--html", Name: html}, outfile.File{Flag: "--benchfmt", Name: benchfmt}, outfile.File{Flag: "--markdown", Name: markdown}); err != nil {
 				return err
 			}
+			if html != "-" {
+				if err := outfile.Writable("--html", html); err != nil {
+					return err
+				}
+			}
 			d, rest, err := readDocument(u, args[0])
 			if err != nil {
 				return err

@@ -6,6 +6,7 @@ package outfile
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"io/fs"
@@ -160,15 +161,21 @@ func Writable(flag, file string) error {
 	return nil
 }
 
-// document reports whether a file begins as a record or a document of snug.
+// document reports whether a file, compressed or not, begins as a record or a document of snug.
 func document(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
+	var text io.Reader = f
+	if z, err := gzip.NewReader(f); err == nil {
+		text = z
+	} else if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false
+	}
 	var head [64]byte
-	n, _ := io.ReadFull(f, head[:])
+	n, _ := io.ReadFull(text, head[:])
 	key, ok := bytes.CutPrefix(bytes.TrimSpace(head[:n]), []byte("{"))
 	return ok && bytes.HasPrefix(bytes.TrimSpace(key), []byte(`"snug":`))
 }

@@ -3,6 +3,8 @@
 package outfile
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"io/fs"
 	"os"
@@ -22,11 +24,20 @@ func TestWritable(t *testing.T) {
 	if err := os.WriteFile(document, []byte("{\n  \"snug\": \"v1\"}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	compressed := filepath.Join(t.TempDir(), "document.json.gz")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write([]byte(`{"snug": "v1"}`))
+	z.Close()
+	if err := os.WriteFile(compressed, packed.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, file string
 		code       int // -1: fine
 	}{
 		{"a document", document, message.ExitUsage},
+		{"a compressed document", compressed, message.ExitUsage},
 		{"none", "", -1},
 		{"new", filepath.Join(dir, "new"), -1},
 		{"there", there, -1},
