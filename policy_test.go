@@ -55,7 +55,8 @@ prove/ < main
 prove/, cli/ui < snug-run
 
 Inside the groups:
-process/proc, process/gobin < process/goproc, process/holders
+process/proc, process/gobin < process/goproc
+process/proc, process/gobin, profile/heldprof < process/holders
 NONE < process/oldgo, process/goprogram
 source/bounded < source/envfiles
 source/outfile < source/govet

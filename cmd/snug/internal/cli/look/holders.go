@@ -4,12 +4,14 @@ package look
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"path"
 	"slices"
 	"strconv"
 
+	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
@@ -26,7 +28,7 @@ import (
 // alone refuses flags of CPU profiles beside those of the memory and the goroutines.
 func alone(cmd *cobra.Command, args []string, both bool) error {
 	if len(args) > 1 {
-		return message.Usage("several targets, "+cmd.CommandPath(), "--heap and --goroutines read one process")
+		return message.Usage("several targets, "+cmd.CommandPath(), "--heap and --goroutines read one")
 	}
 	if both {
 		return message.Usage("--heap and --goroutines together", "write one of them")
@@ -39,16 +41,20 @@ func alone(cmd *cobra.Command, args []string, both bool) error {
 	return nil
 }
 
-// holdings answers what holds the memory of a process, or what its goroutines do.
-func holdings(u *ui.UI, name string, heap bool, file, html string) error {
+// holdings answers what holds the memory of a target, or what its goroutines do.
+func holdings(ctx context.Context, u *ui.UI, name string, heap bool, file, html string) error {
 	s, err := one(name)
 	if err != nil {
 		return err
 	}
-	pid := s.PID
-	if pid == 0 {
-		return message.Usage("not a process, "+name, "--heap and --goroutines read a process: snug ps lists them")
+	if s.PID == 0 {
+		t, err := readHeld(ctx, s.Name, heap)
+		if err != nil {
+			return err
+		}
+		return t.answer(u, file, html)
 	}
+	pid := s.PID
 	p, err := proc.Open(pid)
 	if err != nil {
 		return examine.LookFailure(strconv.Itoa(pid), err)
@@ -72,7 +78,7 @@ func holdings(u *ui.UI, name string, heap bool, file, html string) error {
 		if err != nil {
 			return holdingFailure(pid, err)
 		}
-		return heaped(u, heapDocument(pid, target, h, n), h, n, program, file, html)
+		return heaped(u, heapDocument(pid, target, h, n), h.Profile(n, program), file, html)
 	}
 	g, err := r.Goroutines()
 	if err == nil {
@@ -81,7 +87,7 @@ func holdings(u *ui.UI, name string, heap bool, file, html string) error {
 	if err != nil {
 		return holdingFailure(pid, err)
 	}
-	return listed(u, goroutinesDocument(pid, target, g, n), g, n, program, file, html)
+	return listed(u, goroutinesDocument(pid, target, g, n), g.Profile(n, program), file, html)
 }
 
 func holdingFailure(pid int, err error) error {
@@ -135,7 +141,7 @@ func callOf(f gobin.Frame) finding.Call {
 
 func goroutinesDocument(pid int, target string, g *holders.Goroutines, n *holders.Names) *finding.Goroutines {
 	d := &finding.Goroutines{
-		Head: finding.NewHead(finding.KindGoroutines), Target: target, Next: doctorOf(pid), Source: g.Source, Total: g.Total, Runtime: g.Runtime, Unread: g.Unread,
+		Head: finding.NewHead(finding.KindGoroutines), Target: target, Next: doctorOf(pid), Source: g.Source, Total: g.Total, Runtime: &g.Runtime, Unread: g.Unread,
 		Stacks: len(g.Groups), States: []finding.GoroutineState{}, Groups: []finding.GoroutineGroup{},
 	}
 	states := map[string]int{}
@@ -153,22 +159,26 @@ func goroutinesDocument(pid int, target string, g *holders.Goroutines, n *holder
 		}
 		d.Groups = append(d.Groups, x)
 	}
-	for state, count := range states {
-		d.States = append(d.States, finding.GoroutineState{State: finding.UTF8(state), Count: count})
-	}
-	slices.SortFunc(d.States, func(a, b finding.GoroutineState) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.State, b.State))
-	})
+	d.States = byCount(states)
 	return d
 }
 
-// liveBytes is the index of the live bytes in a heap profile's values.
-const liveBytes = 3
+// byCount returns states with the number of their goroutines, most first.
+func byCount(states map[string]int) []finding.GoroutineState {
+	all := []finding.GoroutineState{}
+	for state, count := range states {
+		all = append(all, finding.GoroutineState{State: finding.UTF8(state), Count: count})
+	}
+	slices.SortFunc(all, func(a, b finding.GoroutineState) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.State, b.State))
+	})
+	return all
+}
 
 // heaped prints a heap profile and writes the requested files.
-func heaped(u *ui.UI, d *finding.Heap, h *holders.Heap, n *holders.Names, program, file, html string) error {
-	p := h.Profile(n, program)
-	wrong := cmp.Or(written(file, &d.Saved, p.Write), written(html, &d.Page, func(w io.Writer) error { return page.Heap(w, cpuprof.CallsOf(p, liveBytes), d) }))
+func heaped(u *ui.UI, d *finding.Heap, p *profile.Profile, file, html string) error {
+	live := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == "inuse_space" })
+	wrong := cmp.Or(written(file, &d.Saved, p.Write), written(html, &d.Page, func(w io.Writer) error { return page.Heap(w, cpuprof.CallsOf(p, live), d) }))
 	if d.Saved != nil {
 		d.Next = "go tool pprof -top " + message.Quote(*d.Saved)
 	}
@@ -176,8 +186,7 @@ func heaped(u *ui.UI, d *finding.Heap, h *holders.Heap, n *holders.Names, progra
 }
 
 // listed prints the goroutines and writes the requested files.
-func listed(u *ui.UI, d *finding.Goroutines, g *holders.Goroutines, n *holders.Names, program, file, html string) error {
-	p := g.Profile(n, program)
+func listed(u *ui.UI, d *finding.Goroutines, p *profile.Profile, file, html string) error {
 	wrong := cmp.Or(written(file, &d.Saved, p.Write), written(html, &d.Page, func(w io.Writer) error { return page.Goroutines(w, cpuprof.CallsOf(p, 0), d) }))
 	if d.Saved != nil {
 		d.Next = "go tool pprof -traces " + message.Quote(*d.Saved)

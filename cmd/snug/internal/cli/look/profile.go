@@ -39,8 +39,9 @@ func NewProfile(u *ui.UI) *cobra.Command {
 or changing it, and sort it into causes: the program, the scheduler, the garbage
 collector, and so on. Function names are shown for stripped programs too, from Go 1.18.
 
-An existing CPU profile, in a file or at the address of net/http/pprof, is sorted the
-same way. -o writes it for go tool pprof and go build -pgo; --html writes a flame graph
+An existing profile, in a file or at the address of net/http/pprof, is shown the same
+way: of CPU time, memory or goroutines, and the goroutines that a program printed when it
+ended. -o writes it for go tool pprof and go build -pgo; --html writes a flame graph
 as one self-contained page.
 
 Two targets are compared, by cause and by function: in CPU seconds for each second, or,
@@ -50,10 +51,12 @@ profiles instead, as go build -pgo wants it.
 
 --heap shows which calls allocated the memory that a process holds, by the runtime's own
 heap profile, and --goroutines what its goroutines wait for and what created them. Both
-are read from its memory, again without preparing or stopping it, from Go 1.18 to 1.27.`,
+are read from its memory, again without preparing or stopping it, from Go 1.18 to 1.27,
+or from a file or an address.`,
 		Example: `  snug profile 4711 --duration 30s --html flame.html
   snug profile server -o cpu.pprof && go tool pprof -top cpu.pprof
   snug profile 4711 --heap
+  snug profile crash.log --goroutines
   snug profile http://127.0.0.1:6060/debug/pprof
   snug profile before.pprof after.pprof --html diff.html
   snug profile --merge monday.pprof tuesday.pprof -o default.pgo && go build -pgo default.pgo`,
@@ -90,11 +93,11 @@ are read from its memory, again without preparing or stopping it, from Go 1.18 t
 			if err := cmp.Or(outfile.Apart(files...), outfile.Writable("--output", string(file)), outfile.Writable("--html", string(html))); err != nil {
 				return err
 			}
-			if heap || goroutines {
-				return holdings(u, args[0], heap, string(file), string(html))
-			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
+			if heap || goroutines {
+				return holdings(ctx, u, args[0], heap, string(file), string(html))
+			}
 			all, err := takeAll(ctx, u, args, o)
 			switch {
 			case err != nil:
@@ -103,6 +106,9 @@ are read from its memory, again without preparing or stopping it, from Go 1.18 t
 				return compared(u, all, share, string(html))
 			}
 			t := all[0]
+			if t.held != nil {
+				return t.held.answer(u, string(file), string(html))
+			}
 			if len(all) > 1 {
 				if t, err = sum(all); err != nil {
 					return err

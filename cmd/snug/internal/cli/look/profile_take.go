@@ -21,13 +21,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
-// taken is the CPU profile of a target.
+// taken is the CPU profile of a target, or what it holds.
 type taken struct {
 	target  string
 	profile *profile.Profile
 	*cpuprof.Summary
+	held *heldFile // nil: a CPU profile
 }
 
 // seconds returns the duration of the profile; nil = unknown.
@@ -68,7 +70,13 @@ func takeAll(ctx context.Context, u *ui.UI, names []string, o cpuprof.Options) (
 	}
 	each.Wait()
 	u.Status("")
-	return all, cmp.Or(errs...)
+	err := cmp.Or(errs...)
+	for _, t := range all {
+		if err == nil && t.held != nil && len(all) > 1 {
+			err = examine.InputFailure(fmt.Errorf("%w, %s", cpuprof.ErrNotCPU, t.target))
+		}
+	}
+	return all, err
 }
 
 // one resolves a name that must stand for one target.
@@ -94,19 +102,22 @@ func notGo(pid int) error {
 
 // take takes the profile of a target.
 func take(ctx context.Context, s examine.Subject, o cpuprof.Options) (*taken, error) {
+	if s.PID == 0 {
+		return readProfile(ctx, s.Name, o)
+	}
 	t := &taken{}
 	var err error
-	if s.PID != 0 {
-		t.target, t.profile, err = capture(ctx, s.PID, o)
-	} else {
-		t.target, t.profile, err = readProfile(ctx, s.Name, o)
-	}
-	if err == nil {
-		if t.Summary, err = cpuprof.Summarize(t.profile); err != nil {
-			err = examine.InputFailure(fmt.Errorf("%w, %s", err, t.target))
-		}
+	if t.target, t.profile, err = capture(ctx, s.PID, o); err == nil {
+		err = t.summarize()
 	}
 	return t, err
+}
+
+func (t *taken) summarize() (err error) {
+	if t.Summary, err = cpuprof.Summarize(t.profile); err != nil {
+		err = examine.InputFailure(fmt.Errorf("%w, %s", err, t.target))
+	}
+	return err
 }
 
 // capture samples a process.
@@ -137,18 +148,31 @@ func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ 
 	return target, sampled, err
 }
 
-// readProfile reads an existing profile.
-func readProfile(ctx context.Context, name string, o cpuprof.Options) (target string, _ *profile.Profile, err error) {
+// readProfile reads an existing profile, or printed goroutines.
+func readProfile(ctx context.Context, name string, o cpuprof.Options) (*taken, error) {
 	src, err := examine.OpenInput(ctx, name, o.Duration)
 	if err != nil {
-		return "", nil, examine.InputFailure(err)
+		return nil, examine.InputFailure(err)
 	}
 	defer src.Close()
-	p, err := cpuprof.Read(src)
-	if err != nil {
-		return "", nil, examine.InputFailure(examine.InSource(err, src))
+	t := &taken{target: finding.UTF8(src.Name)}
+	head, err := src.Head()
+	switch {
+	case err != nil:
+		return nil, examine.InputFailure(err)
+	case asText(head):
+		return nil, message.Failed("a profile as text, "+src.Name, "leave out ?debug=1")
+	case bounded.Sniff(head) == bounded.Goroutines:
+		t.held, err = printed(src, name)
+		return t, err
 	}
-	return finding.UTF8(src.Name), p, nil
+	if t.profile, err = cpuprof.Read(src); err != nil {
+		return nil, examine.InputFailure(examine.InSource(err, src))
+	}
+	if t.held = heldIn(t.target, name, t.profile); t.held == nil {
+		err = t.summarize()
+	}
+	return t, err
 }
 
 // sum adds up profiles.
@@ -163,5 +187,5 @@ func sum(all []*taken) (*taken, error) {
 		return nil, message.Failed(err.Error()+", "+strings.Join(names, ", "), "add up profiles of one tool")
 	}
 	s, err := cpuprof.Summarize(p)
-	return &taken{"sum of " + units.List(names), p, s}, err
+	return &taken{target: "sum of " + units.List(names), profile: p, Summary: s}, err
 }

@@ -50,8 +50,10 @@ func Input(ctx context.Context, name string, duration time.Duration) (*finding.E
 			kind = "profile"
 			few = SummaryFacts(f, s)
 		}
-	case untrusted.RuntimeLog, untrusted.Text:
-		kind, err = "log", logFacts(f, src)
+	case untrusted.RuntimeLog, untrusted.Text, untrusted.Goroutines:
+		if kind, err = "log", logFacts(f, src); err != nil && k == untrusted.Goroutines {
+			err = message.Failed("printed goroutines, and no gctrace or schedtrace line, "+f.Target, "snug profile --goroutines "+message.Quote(name)+" counts them")
+		}
 	case untrusted.Metrics, untrusted.Vars, untrusted.HeapText:
 		kind, err = "metrics", metricFacts(ctx, f, k, src, name, duration)
 	case untrusted.ELF:
@@ -102,6 +104,9 @@ func InputFailure(err error) error {
 	case errors.Is(err, context.Canceled):
 		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
 	}
+	if errors.Is(err, cpuprof.ErrNotCPU) {
+		return message.Failed(err.Error(), "snug profile shows a heap or goroutine profile; doctor, A B and --merge take CPU profiles")
+	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EACCES) {
 		return message.Failed(err.Error(), message.OwnerHint)
 	}
@@ -109,6 +114,21 @@ func InputFailure(err error) error {
 		return message.Failed(err.Error(), "use the address of a running program's /metrics or /debug/pprof")
 	}
 	return message.Failed(err.Error(), "snug doctor --help lists what it can read")
+}
+
+// ProfileAddress returns the address of a profile of a program, for the page that lists them; any other name
+// stays as it is.
+func ProfileAddress(name, profile string) string {
+	u, err := url.Parse(name)
+	if err != nil || !Address(name) {
+		return name
+	}
+	p := strings.TrimSuffix(u.Path, "/")
+	if !strings.HasSuffix(p, "/debug/pprof") {
+		return name
+	}
+	u.Path = p + "/" + profile
+	return u.String()
 }
 
 // OpenInput opens a file, "-" or an address. For the page that lists a program's profiles it

@@ -4,50 +4,18 @@ package holders
 
 import (
 	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/google/pprof/profile"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/heldprof"
 )
 
-// builder builds a profile for go tool pprof.
-type builder struct {
-	p         *profile.Profile
-	functions map[[2]string]*profile.Function // by name and file
-	locations map[string]*profile.Location
-}
-
-func newBuilder(p *profile.Profile, program string) *builder {
-	p.TimeNanos = time.Now().UnixNano()
-	p.Mapping = []*profile.Mapping{{
-		ID: 1, File: program,
-		// Prevents pprof from symbolizing with the file itself.
-		HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true,
-	}}
-	return &builder{p, map[[2]string]*profile.Function{}, map[string]*profile.Location{}}
-}
-
-// stack returns a location for each frame.
-func (b *builder) stack(frames []gobin.Frame) []*profile.Location {
-	all := make([]*profile.Location, 0, len(frames))
-	for _, f := range frames {
-		key := f.Function + "\x00" + f.File + "\x00" + strconv.Itoa(f.Line)
-		l := b.locations[key]
-		if l == nil {
-			id := [2]string{f.Function, f.File}
-			fn := b.functions[id]
-			if fn == nil {
-				fn = &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: f.Function, SystemName: f.Function, Filename: f.File}
-				b.functions[id] = fn
-				b.p.Function = append(b.p.Function, fn)
-			}
-			l = &profile.Location{ID: uint64(len(b.p.Location) + 1), Mapping: b.p.Mapping[0], Line: []profile.Line{{Function: fn, Line: int64(f.Line)}}}
-			b.locations[key] = l
-			b.p.Location = append(b.p.Location, l)
-		}
-		all = append(all, l)
+// calls returns frames as calls of a profile.
+func calls(frames []gobin.Frame) []heldprof.Call {
+	all := make([]heldprof.Call, len(frames))
+	for i, f := range frames {
+		all[i] = heldprof.Call{Function: f.Function, File: f.File, Line: f.Line}
 	}
 	return all
 }
@@ -64,13 +32,13 @@ func (h *Heap) Profile(n *Names, program string) *profile.Profile {
 		Period:            h.Rate,
 		Comments:          []string{"snug: read from outside, " + h.Source},
 	}
-	b := newBuilder(p, program)
+	b := heldprof.NewBuilder(p, program)
 	for _, s := range h.Sites {
-		sample := &profile.Sample{Location: b.stack(n.Site(s.Calls)), NumLabel: map[string][]int64{"bytes": {s.Size}}, NumUnit: map[string][]string{"bytes": {"bytes"}}}
+		sample := &profile.Sample{NumLabel: map[string][]int64{"bytes": {s.Size}}, NumUnit: map[string][]string{"bytes": {"bytes"}}}
 		objects, bytes := Estimate(s.Allocs, s.Size, h.Rate)
 		live, held := Estimate(s.Allocs-s.Frees, s.Size, h.Rate)
 		sample.Value = []int64{objects, bytes, live, held}
-		p.Sample = append(p.Sample, sample)
+		b.Add(calls(n.Site(s.Calls)), sample)
 	}
 	return p
 }
@@ -78,27 +46,19 @@ func (h *Heap) Profile(n *Names, program string) *profile.Profile {
 // Profile returns the profile as runtime/pprof writes it, with the state as the label "state" and
 // the go statement as "created by".
 func (g *Goroutines) Profile(n *Names, program string) *profile.Profile {
-	p := &profile.Profile{
-		SampleType: []*profile.ValueType{{Type: "goroutine", Unit: "count"}},
-		PeriodType: &profile.ValueType{Type: "goroutine", Unit: "count"},
-		Period:     1,
-		Comments:   []string{"snug: read from outside, " + g.Source},
-	}
+	p := heldprof.NewGoroutines("snug: read from outside, " + g.Source)
 	if g.Unread > 0 {
 		p.Comments = append(p.Comments, fmt.Sprintf("snug: %d goroutines changed with every read", g.Unread))
 	}
-	b := newBuilder(p, program)
+	b := heldprof.NewBuilder(p, program)
 	for _, group := range g.Groups {
 		frames := n.Calls(group.Calls)
 		if len(frames) == 0 {
 			// It runs: only its first function is known.
 			frames = []gobin.Frame{{Function: n.Start(group.Start)}}
 		}
-		label := map[string][]string{"state": {group.Words()}}
-		if f, ok := n.Creator(group.Creator); ok {
-			label["created by"] = []string{f.Function}
-		}
-		p.Sample = append(p.Sample, &profile.Sample{Location: b.stack(frames), Value: []int64{int64(group.Count)}, Label: label})
+		creator, _ := n.Creator(group.Creator)
+		b.AddGroup(group.Count, group.Words(), creator.Function, calls(frames))
 	}
 	return p
 }

@@ -2,13 +2,13 @@
 
 package finding
 
-// Heap is a process's own memory profile, read from outside. All amounts are estimates from the
+// Heap is a program's own memory profile, read from outside or from a file. All amounts are estimates from the
 // allocations that the runtime has sampled.
 type Heap struct {
 	Head
 	Target string `json:"target"`
 	Source string `json:"source"`     // where it was found
-	Rate   int64  `json:"rate_bytes"` // MemProfileRate: the mean number of bytes between two sampled allocations; 1 = all are sampled
+	Rate   int64  `json:"rate_bytes"` // MemProfileRate: the mean number of bytes between two sampled allocations; 1 = all are sampled, 0 = unknown
 	// SinceStart reports that no collection has completed yet, so that all allocations are shown
 	// as live.
 	SinceStart bool     `json:"since_start"`
@@ -39,15 +39,15 @@ type Call struct {
 	Line     int    `json:"line"` // 0 = unknown
 }
 
-// Goroutines are the goroutines of a process, read from outside one after the other.
+// Goroutines are the goroutines of a program, read from outside one after the other, or from a file.
 type Goroutines struct {
 	Head
 	Target  string           `json:"target"`
 	Source  string           `json:"source"` // where the list was found
 	Total   int              `json:"goroutines"`
-	Runtime int              `json:"runtime_goroutines"` // the runtime's own, not in goroutines
+	Runtime *int             `json:"runtime_goroutines"` // the runtime's own, not in goroutines; null = unknown
 	Unread  int              `json:"unread"`             // changed with every read
-	States  []GoroutineState `json:"states"`             // most first
+	States  []GoroutineState `json:"states"`             // most first; none = unknown
 	Stacks  int              `json:"groups_total"`
 	Groups  []GoroutineGroup `json:"groups"` // the largest, largest first
 	Saved   *string          `json:"file"`   // where the profile was written; null = not written
@@ -64,7 +64,7 @@ type GoroutineState struct {
 // GoroutineGroup is a number of goroutines in one state, with the same calls and creator.
 type GoroutineGroup struct {
 	Count   int      `json:"count"`
-	State   string   `json:"state"`
+	State   string   `json:"state"`      // "" = unknown
 	Stack   []Call   `json:"stack"`      // innermost first; empty for a running goroutine
 	Cut     bool     `json:"cut"`        // outer calls are missing
 	Start   string   `json:"start"`      // first function; "" = unknown

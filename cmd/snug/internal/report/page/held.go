@@ -49,10 +49,15 @@ func Heap(w io.Writer, calls []cpuprof.Call, d *finding.Heap) error {
 // Goroutines writes a goroutine profile as such a page. calls are of goroutines.
 func Goroutines(w io.Writer, calls []cpuprof.Call, d *finding.Goroutines) error {
 	v := heldView{
-		shell:   shell{Facts: []string{units.Plural(d.Total, "goroutine"), fmt.Sprintf("%d more of the runtime", d.Runtime)}},
+		shell:   shell{Facts: []string{units.Plural(d.Total, "goroutine")}},
 		Heading: "Where the goroutines are", Width: "Width is goroutines.",
 		Columns: []string{"goroutines", "state", "in", "created by"},
 		Notes:   []string{"Each goroutine was read by itself, without a stop: " + d.Source + ". The calls of a running one are unknown."},
+	}
+	if d.Runtime != nil {
+		v.Facts = append(v.Facts, fmt.Sprintf("%d more of the runtime", *d.Runtime))
+	} else {
+		v.Notes[0] = "As " + d.Source + "."
 	}
 	if d.Unread > 0 {
 		v.Notes = append(v.Notes, "Not shown: "+units.Plural(d.Unread, "goroutine")+" that changed with every read.")

@@ -4,6 +4,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -35,6 +36,8 @@ func (p *Page) heap(d *finding.Heap) {
 		p.line("one allocation in %s is sampled, on average", units.Bytes(d.Rate))
 	case d.Rate > 1:
 		p.line("estimated from %s: one in %s on average, so rows with few samples are uncertain", units.Plural(d.Samples, "sampled object"), units.Bytes(d.Rate))
+	case d.Rate == 0:
+		p.line("estimated; how many allocations were sampled is unknown")
 	default:
 		p.line("every allocation is counted")
 	}
@@ -56,21 +59,40 @@ func (p *Page) goroutines(d *finding.Goroutines) {
 		}
 		states = append(states, fmt.Sprintf("%d %s", s.Count, message.Clean(s.State)))
 	}
-	p.line("%s: %s: %s", message.Clean(d.Target), units.Plural(d.Total, "goroutine"), strings.Join(states, ", "))
-	p.line("%d more are the runtime's own; each was read by itself, without a stop (%s)", d.Runtime, message.Clean(d.Source))
+	counted := units.Plural(d.Total, "goroutine")
+	if len(states) > 0 {
+		counted += ": " + strings.Join(states, ", ")
+	}
+	p.line("%s: %s", message.Clean(d.Target), counted)
+	switch {
+	case d.Runtime != nil:
+		p.line("%d more are the runtime's own; each was read by itself, without a stop (%s)", *d.Runtime, message.Clean(d.Source))
+	case len(d.States) > 0:
+		p.line("as %s", message.Clean(d.Source))
+	default:
+		p.line("as %s, without states and go statements; /debug/pprof/goroutine?debug=2 has them", message.Clean(d.Source))
+	}
 	if d.Unread > 0 {
 		p.line("not shown: %s that changed with every read", units.Plural(d.Unread, "goroutine"))
 	}
 	rows := [][]string{}
 	for _, g := range d.Groups[:min(len(d.Groups), shownHolders)] {
 		what := content.Calls(g.Stack)
-		if len(g.Stack) == 0 {
+		switch {
+		case len(g.Stack) > 0:
+		case g.Start == "":
+			what = "(no calls)"
+		default:
 			what = message.Clean(g.Start) + ", started so; its calls are unknown while it runs"
 		}
 		if g.Creator != nil {
 			what += ", by " + content.Call(*g.Creator)
 		}
-		rows = append(rows, []string{fmt.Sprint(g.Count), message.Clean(g.State), what})
+		row := []string{fmt.Sprint(g.Count), message.Clean(g.State), what}
+		if len(d.States) == 0 {
+			row = slices.Delete(row, 1, 2)
+		}
+		rows = append(rows, row)
 	}
 	p.largest(rows, d.Stacks, "group")
 	p.written(d.Saved, d.Page)

@@ -45,7 +45,7 @@ func TestHeap(t *testing.T) {
 func TestGoroutines(t *testing.T) {
 	file := "x.pprof"
 	d := &finding.Goroutines{
-		Target: "pid 7 (x)", Source: "s", Total: 9, Runtime: 6, Unread: 1, Stacks: 2, Saved: &file,
+		Target: "pid 7 (x)", Source: "s", Total: 9, Runtime: new(6), Unread: 1, Stacks: 2, Saved: &file,
 		States: []finding.GoroutineState{{State: "select", Count: 3}, {State: "a", Count: 2}, {State: "b", Count: 1}, {State: "c", Count: 1}, {State: "d", Count: 1}, {State: "e", Count: 1}},
 		Groups: []finding.GoroutineGroup{
 			{Count: 3, State: "select", Stack: []finding.Call{{Function: "runtime.gopark"}, {Function: "main.wait"}}, Creator: &finding.Call{Function: "main.start", File: "a.go", Line: 3}},

@@ -20,6 +20,7 @@ const (
 	Trace           // a Go execution trace
 	Vars            // JSON of package expvar
 	HeapText        // /debug/pprof/heap?debug=1
+	Goroutines      // printed by the runtime
 	Document        // a JSON document of snug, or several, one per line
 	ELF             // a program or a library
 	Text            // other text; gctrace lines may come later
@@ -27,7 +28,7 @@ const (
 
 func (k Kind) String() string {
 	names := [...]string{"unknown", "CPU or other profile", "log with gctrace or schedtrace", "Prometheus metrics",
-		"execution trace", "expvar variables", "heap profile as text", "snug document", "ELF file", "text"}
+		"execution trace", "expvar variables", "heap profile as text", "printed goroutines", "snug document", "ELF file", "text"}
 	if int(k) >= len(names) {
 		return names[Unknown]
 	}
@@ -43,7 +44,9 @@ var (
 	document = regexp.MustCompile(`^\s*\{\s*"snug"\s*:\s*"v[0-9]`)
 	comment  = regexp.MustCompile(`(?m)^# (TYPE [a-zA-Z_:][a-zA-Z0-9_:.]* (counter|gauge|histogram|gaugehistogram|summary|untyped|unknown|info|stateset)|HELP [a-zA-Z_:][a-zA-Z0-9_:.]* .+)\r?$`)
 	metric   = regexp.MustCompile(`(?m)^(go|process|snug)_[a-z0-9_]+(\{[^\n]*\})? [-+0-9.eE]+( [0-9.]+)?\r?$`)
-	heapText = regexp.MustCompile(`^heap profile: [0-9]+: [0-9]+ \[[0-9]+: [0-9]+\] @ heap/`)
+	// A goroutine's state and its first call.
+	goroutines = regexp.MustCompile(`(?m)^goroutine [0-9]+ [^\n]*\[[^\[\]\n]+\][^\n]*:\r?\n[^\s()][^\n]*\)\r?\n\t`)
+	heapText   = regexp.MustCompile(`^heap profile: [0-9]+: [0-9]+ \[[0-9]+: [0-9]+\] @ heap/`)
 )
 
 // Sniff returns the kind of content that begins with head, which should be some KiB long: the
@@ -67,6 +70,8 @@ func Sniff(head []byte) Kind {
 		return Vars
 	case comment.Match(head) || metric.Match(head):
 		return Metrics
+	case goroutines.Match(head):
+		return Goroutines
 	case isText(head):
 		return Text
 	}
