@@ -108,6 +108,9 @@ func (s *subject) procs() (int64, bool) {
 	return procsOf(k.text)
 }
 
+// gross is how many times the CPU limit a GOMAXPROCS may be without a warning (experiments/real).
+const gross = 4
+
 // aboveLimit finds a GOMAXPROCS above the CPU limit.
 func aboveLimit(s *subject) {
 	limit, ok := s.cpuLimit()
@@ -116,7 +119,11 @@ func aboveLimit(s *subject) {
 		return
 	}
 	k := s.knobs["GOMAXPROCS"]
-	f := s.report("procs-above-quota", finding.SeverityInfo, s.at(k),
+	severity := finding.SeverityInfo
+	if n*1000 >= gross*limit.q.Milli() {
+		severity = finding.SeverityWarning
+	}
+	f := s.report("procs-above-quota", severity, s.at(k),
 		"GOMAXPROCS is "+k.text+" and the CPU limit is "+limit.q.String()+": the threads use up the quota early in each period, then all are throttled",
 		"GOMAXPROCS="+strconv.FormatInt(advised(limit.q.Milli()), 10)+", or none for programs of Go 1.25 and later; then measure")
 	f.Evidence = []finding.Evidence{
