@@ -16,21 +16,15 @@ import (
 //	?sort=COLUMN   a column, as in the links of the heads
 //	?reverse=1     in reverse order
 //	?wrong=1       only containers with a warning
-func (a *Agent) page(w http.ResponseWriter, r *http.Request) {
+func (a *Agent) page(r *http.Request) answer {
 	a.mu.Lock()
 	d, trends := a.last, map[string]history{}
 	for k, h := range a.history {
 		trends[k] = history{throttled: slices.Clone(h.throttled), memory: slices.Clone(h.memory)}
 	}
 	a.mu.Unlock()
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	h.Set("Referrer-Policy", "no-referrer")
 	if d == nil {
-		h.Set("Content-Type", "text/plain; charset=utf-8")
-		http.Error(w, "no scan yet, try again in a moment", http.StatusServiceUnavailable)
-		return
+		return notNow("no scan yet, try again in a moment")
 	}
 	_, age := a.Last()
 	o := page.NodePage{
@@ -50,8 +44,10 @@ func (a *Agent) page(w http.ResponseWriter, r *http.Request) {
 	}
 	var b bytes.Buffer
 	if err := page.NodeHTML(&b, d, o); err != nil {
-		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
-		return
+		return notNow("the page cannot be made")
 	}
-	_, _ = w.Write(b.Bytes())
+	return answer{kind: "text/html; charset=utf-8", text: b.Bytes(), header: map[string]string{
+		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		"Referrer-Policy":         "no-referrer",
+	}}
 }

@@ -3,9 +3,9 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -16,11 +16,14 @@ import (
 
 const (
 	// readTimeout and writeTimeout bound a request, idleTimeout an unused connection.
-	readTimeout, writeTimeout, idleTimeout = 10 * time.Second, 30 * time.Second, 2 * time.Minute
+	readTimeout, writeTimeout, idleTimeout = 5 * time.Second, 5 * time.Second, 2 * time.Minute
 	// maxHeaderBytes bounds the header of a request.
 	maxHeaderBytes = 16 << 10
-	// maxRequests bounds the requests at a time; others get Retry-After.
-	maxRequests = 8
+	// maxConns bounds the connections, and so the answers that wait to be read: Prometheus, the
+	// kubelet and some people have one each.
+	maxConns = 32
+	// maxMade bounds the answers that are made at a time.
+	maxMade = 2
 	// shutdownTimeout bounds the requests that are in progress when the agent ends.
 	shutdownTimeout = 5 * time.Second
 )
@@ -39,7 +42,7 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 		a.Run(ctx)
 	}()
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(&bounded{Listener: l, max: maxConns}) }()
 	var err error
 	select {
 	case err = <-failed:
@@ -63,59 +66,71 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 //	/metrics   for Prometheus
 //	/healthz   200 while scans succeed, else 503
 func (a *Agent) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		// Not compressed: that costs more CPU time than the rest of a scrape, and Prometheus is
-		// usually near.
-		w.Header().Set("Content-Type", promtext.ContentType)
-		_, _ = io.WriteString(w, a.metrics())
-	})
-	mux.HandleFunc("GET /healthz", a.health)
-	mux.HandleFunc("GET /findings", a.findings)
-	mux.HandleFunc("GET /{$}", a.page)
-	return limited(mux)
-}
-
-// limited answers at most maxRequests requests at a time, and adds the headers nosniff and
-// no-store.
-func limited(next http.Handler) http.Handler {
-	turn := make(chan struct{}, maxRequests)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case turn <- struct{}{}:
-			defer func() { <-turn }()
-		default:
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many requests at the same time", http.StatusServiceUnavailable)
-			return
+	turn := make(chan struct{}, maxMade)
+	answers := func(made func(*http.Request) answer) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case turn <- struct{}{}:
+			case <-r.Context().Done():
+				return
+			}
+			made := made(r)
+			<-turn // only the making has turns: a client that does not read keeps nobody waiting
+			made.write(w)
 		}
+	}
+	mux := http.NewServeMux()
+	// Not compressed: that costs more CPU time than the rest of a scrape, and Prometheus is usually near.
+	mux.HandleFunc("GET /metrics", answers(func(*http.Request) answer { return answer{kind: promtext.ContentType, text: []byte(a.metrics())} }))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { a.health().write(w) })
+	mux.HandleFunc("GET /findings", answers(a.findings))
+	mux.HandleFunc("GET /{$}", answers(a.page))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		next.ServeHTTP(w, r)
+		mux.ServeHTTP(w, r)
 	})
 }
 
-func (a *Agent) health(w http.ResponseWriter, _ *http.Request) {
-	if err := a.Healthy(); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte("ok\n"))
+// answer is a whole answer.
+type answer struct {
+	kind   string // Content-Type; "" is plain text
+	text   []byte
+	failed bool // 503
+	header map[string]string
 }
 
-func (a *Agent) findings(w http.ResponseWriter, _ *http.Request) {
+// notNow returns an answer for what may succeed later.
+func notNow(why string) answer { return answer{text: []byte(why + "\n"), failed: true} }
+
+func (a answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", cmp.Or(a.kind, "text/plain; charset=utf-8"))
+	for key, value := range a.header {
+		h.Set(key, value)
+	}
+	if a.failed {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_, _ = w.Write(a.text)
+}
+
+func (a *Agent) health() answer {
+	if err := a.Healthy(); err != nil {
+		return notNow(err.Error())
+	}
+	return answer{text: []byte("ok\n")}
+}
+
+func (a *Agent) findings(*http.Request) answer {
 	d, _ := a.Last()
 	if d == nil {
-		http.Error(w, "no scan yet", http.StatusServiceUnavailable)
-		return
+		return notNow("no scan yet")
 	}
 	text, err := finding.Encode(d)
 	if err != nil {
-		http.Error(w, "the document cannot be written", http.StatusInternalServerError)
-		return
+		return notNow("the document cannot be written")
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text)
+	return answer{kind: "application/json", text: text}
 }

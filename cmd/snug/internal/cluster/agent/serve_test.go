@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -263,22 +262,6 @@ func TestHealthyMeanwhile(t *testing.T) {
 	if err := a.Healthy(); err == nil || err.Error() != "no /proc" {
 		t.Errorf("%v", err)
 	}
-}
-
-// TestTooMany: a request above maxRequests gets Retry-After.
-func TestTooMany(t *testing.T) {
-	entered, hold := make(chan bool), make(chan bool)
-	h := limited(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { entered <- true; <-hold }))
-	for range maxRequests {
-		go h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-		<-entered
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
-		t.Errorf("%d %v", w.Code, w.Header())
-	}
-	close(hold)
 }
 
 // TestServeEnds: Serve ends with its context, also while a client keeps a connection.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestClientsThatDoNotRead: 64 clients ask twenty times for an answer larger than a socket holds and never read,
+// 64 more never ask. Every probe is answered, from another address and from the same.
+func TestClientsThatDoNotRead(t *testing.T) {
+	for _, from := range []string{"127.0.0.2", "127.0.0.1"} {
+		t.Run(from, func(t *testing.T) {
+			d := sampleNode()
+			one := d.Containers[0]
+			for i := range 300 {
+				one.ID = new(fmt.Sprintf("%064x", i))
+				d.Containers = append(d.Containers, one)
+			}
+			a := idle(d, 0)
+			a.opts.Interval = time.Hour // one scan is never old
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := &http.Server{Handler: a.Handler(), ReadTimeout: readTimeout, WriteTimeout: writeTimeout}
+			go server.Serve(&bounded{Listener: l, max: maxConns})
+			t.Cleanup(func() { server.Close() })
+			var mu sync.Mutex
+			var attackers []net.Conn
+			t.Cleanup(func() {
+				for _, c := range attackers {
+					c.Close()
+				}
+			})
+			var all sync.WaitGroup
+			for i := range 128 {
+				all.Go(func() {
+					dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+					c, err := dialer.Dial("tcp", l.Addr().String())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					c.(*net.TCPConn).SetReadBuffer(2048)
+					mu.Lock()
+					attackers = append(attackers, c)
+					mu.Unlock()
+					if i%2 == 0 {
+						io.WriteString(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 20))
+					}
+				})
+			}
+			all.Wait()
+			client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+			for i := range 60 {
+				path := []string{"/healthz", "/metrics"}[i%2]
+				r, err := client.Get("http://" + l.Addr().String() + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n, err := io.Copy(io.Discard, r.Body)
+				r.Body.Close()
+				if r.StatusCode != http.StatusOK || err != nil || path == "/metrics" && n < 100_000 {
+					t.Errorf("%s: %s, %d bytes, %v", path, r.Status, n, err)
+				}
+			}
+		})
+	}
+}
+
+// TestBusiest: the client with most connections loses its oldest.
+func TestBusiest(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bounded{Listener: l, max: 3}
+	defer b.Close()
+	dial := func(from string) (client, server net.Conn) {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		client, err := dialer.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		if server, err = b.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		return client, server
+	}
+	closed := func(c net.Conn) bool {
+		c.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+		_, err := c.Read(make([]byte, 1))
+		return err == io.EOF
+	}
+	lone, _ := dial("127.0.0.3")
+	first, _ := dial("127.0.0.2")
+	second, _ := dial("127.0.0.2")
+	third, of := dial("127.0.0.2")
+	if closed(lone) || !closed(first) || closed(second) || closed(third) {
+		t.Errorf("closed: %v %v %v %v, want the first of three alone", closed(lone), closed(first), closed(second), closed(third))
+	}
+	of.Close()
+	if of.Close() == nil || len(b.open) != 2 {
+		t.Errorf("%d open, want 2", len(b.open))
+	}
+}
