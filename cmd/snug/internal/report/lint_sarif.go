@@ -127,7 +127,7 @@ func notified(unknown []finding.Gap) sarifInvocation {
 			n.Locations[0].Physical.Region = &sarifRegion{Line: line}
 		}
 		switch g.Field {
-		case finding.GapTemplates:
+		case finding.GapTemplates, finding.GapKnobs:
 			n.Level = "note"
 		case finding.GapFindings:
 			all.Successful = false
@@ -184,7 +184,7 @@ func Annotations(d *finding.Lint) []byte {
 	}
 	for _, g := range d.Unknown {
 		level := "warning"
-		if g.Field == finding.GapTemplates {
+		if g.Field == finding.GapTemplates || g.Field == finding.GapKnobs {
 			level = "notice"
 		}
 		file, line := placed(g)

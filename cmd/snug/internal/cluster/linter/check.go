@@ -96,7 +96,7 @@ func column(m finding.LintMistake) int {
 	return *m.Column
 }
 
-// Problems returns the documents that could not be read, and the sources that have to be
+// Problems returns the documents that could not be read, the lines that were not judged, and the sources that have to be
 // rendered first; template sources of one chart or directory are one gap.
 func (l *Linter) Problems() []finding.Gap {
 	var all []finding.Gap
@@ -107,6 +107,9 @@ func (l *Linter) Problems() []finding.Gap {
 		s := &l.Sources[i]
 		if s.Manifest == nil {
 			continue
+		}
+		for _, p := range s.Manifest.Unjudged {
+			all = append(all, finding.Gap{Field: finding.GapKnobs, File: finding.UTF8(s.Path) + ":" + strconv.Itoa(p.Line), Why: finding.UTF8(p.Why)})
 		}
 		template := within(filepath.Dir(s.Path), l.unrendered.charts)
 		for _, p := range s.Manifest.Problems {

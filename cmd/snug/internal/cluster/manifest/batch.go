@@ -77,6 +77,7 @@ func (b *Batch) Parse(name string, text []byte) *File {
 		return &File{Name: name, batch: b, Problems: []Problem{{Line: 1, Why: tooMuch}}}
 	}
 	f := b.parse(name, text)
+	f.Unjudged = f.unjudged()
 	if len(f.Objects) == 0 {
 		b.kept.Add(-size)
 		f.Text = nil

@@ -23,6 +23,7 @@ type File struct {
 	Objects  []*Object // objects that affect a pod, in the order of the text
 	Found    int       // number of objects of Kubernetes, including skipped ones
 	Problems []Problem // documents that could not be read
+	Unjudged []Problem // lines that set a variable of the Go runtime in a form that was not judged
 	// Patched says that a kustomization may add to these objects. The caller sets it.
 	Patched bool
 

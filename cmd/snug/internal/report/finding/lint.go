@@ -23,10 +23,11 @@ type Check struct {
 	Packages int `json:"packages"` // Go packages that were analyzed
 }
 
-// Values of Gap.Field: input that could not be read; and template sources and Go files without a
-// module, which are skipped and are not an error.
+// Values of Gap.Field: input that could not be read; and lines that set a variable of the Go runtime in a form that was
+// not judged, template sources, and Go files without a module, which are no error.
 const (
 	GapFindings  = "findings"
+	GapKnobs     = "knobs"
 	GapTemplates = "templates"
 	GapSource    = "source"
 )
