@@ -96,6 +96,7 @@ var checks = []check{
 	{"gomemlimit-missing", noMemlimit, everywhere},
 	{"sub-core-quota", subCore, everywhere},
 	{"divisor-missing", noDivisor, kubernetes},
+	{"memory-milli", milliBytes, kubernetes},
 }
 
 // shared lists the ids of rules that package vet or rules explains.

@@ -3,11 +3,14 @@
 package lint
 
 import (
+	"strings"
+
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/quantity"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -60,6 +63,23 @@ func (s *subject) memlimitFix() string {
 func (s *subject) memoryLimit() (amount, bool) {
 	a := s.in.amount(s.o, s.p, s.c, "limits", "memory")
 	return a, a.state == limits.Known
+}
+
+// leastBytes is the memory below which an amount in thousandths of a byte is a slip of the pen.
+const leastBytes = 1 << 20
+
+// milliBytes finds a memory limit or request in thousandths of a byte.
+func milliBytes(s *subject) {
+	for kind, own := range map[string]map[string]manifest.Field{"limits": s.c.Resources.Limits, "requests": s.c.Resources.Requests} {
+		field := own["memory"]
+		q, ok := quantity.Parse(field.Text)
+		if !ok || !strings.HasSuffix(field.Text, "m") || q.Value() >= leastBytes {
+			continue
+		}
+		f := s.report("memory-milli", finding.SeverityError, s.o.FieldAt(field),
+			kind+".memory is "+field.Text+", thousandths of a byte: "+units.Plural(q.Value(), "byte"), strings.TrimSuffix(field.Text, "m")+"M, or "+strings.TrimSuffix(field.Text, "m")+"Mi")
+		f.Evidence = []finding.Evidence{{What: "memory in " + kind, Value: float64(q.Value()), Unit: finding.UnitBytes, Source: kind + ".memory", Raw: field.Text}}
+	}
 }
 
 // atLimit finds GOMEMLIMITs that leave no room below the limit.
