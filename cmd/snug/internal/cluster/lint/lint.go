@@ -97,6 +97,8 @@ var checks = []check{
 	{"sub-core-quota", subCore, everywhere},
 	{"divisor-missing", noDivisor, kubernetes},
 	{"memory-milli", milliBytes, kubernetes},
+	{"request-above-procs", requestAboveProcs, kubernetes},
+	{"hpa-cpu-unreachable", scaling, kubernetes},
 }
 
 // shared lists the ids of rules that package vet or rules explains.

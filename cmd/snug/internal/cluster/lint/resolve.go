@@ -16,6 +16,7 @@ import (
 type input struct {
 	programs map[string]Program
 	vpas     map[string]*manifest.VPA    // by namespace, kind and name of the target
+	hpas     map[string]*manifest.Object // likewise
 	ranges   map[string][]manifest.Range // by namespace
 	configs  map[string]*manifest.Object // ConfigMaps by namespace and name
 	envFiles map[string]*manifest.Object // by path
@@ -24,7 +25,7 @@ type input struct {
 }
 
 func gather(files []*manifest.File) *input {
-	in := &input{vpas: map[string]*manifest.VPA{}, ranges: map[string][]manifest.Range{}, configs: map[string]*manifest.Object{}, envFiles: map[string]*manifest.Object{}}
+	in := &input{vpas: map[string]*manifest.VPA{}, hpas: map[string]*manifest.Object{}, ranges: map[string][]manifest.Range{}, configs: map[string]*manifest.Object{}, envFiles: map[string]*manifest.Object{}}
 	for _, f := range files {
 		for _, o := range f.Objects {
 			switch {
@@ -32,6 +33,8 @@ func gather(files []*manifest.File) *input {
 				in.envFiles[o.Name] = o
 			case o.VPA != nil:
 				in.vpas[o.Namespace+"/"+o.VPA.Kind+"/"+o.VPA.Name] = o.VPA
+			case o.HPA != nil:
+				in.hpas[o.Namespace+"/"+o.HPA.Kind+"/"+o.HPA.Name] = o
 			case o.Ranges != nil:
 				in.ranges[o.Namespace] = append(in.ranges[o.Namespace], o.Ranges...)
 			case o.Data != nil:

@@ -164,7 +164,7 @@ func (d *document) interesting() bool {
 		yes = has("labels")
 	default:
 		list := kind == "" || strings.HasSuffix(kind, "List") // of any kind
-		yes = has("ontainers") || has("VerticalPodAutoscaler") || has("LimitRange") ||
+		yes = has("ontainers") || has("VerticalPodAutoscaler") || has("HorizontalPodAutoscaler") || has("LimitRange") ||
 			list && (slices.ContainsFunc(knobNames, has) || has("Namespace") && has(podpatch.Prefix))
 	}
 	if !yes {

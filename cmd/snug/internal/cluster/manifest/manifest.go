@@ -73,6 +73,7 @@ type Object struct {
 	Replicas int
 
 	VPA    *VPA
+	HPA    *HPA
 	Ranges []Range // of a LimitRange, for containers
 	Data   []Env   // of a ConfigMap: the variables of the Go runtime, and sizes
 
@@ -186,6 +187,19 @@ type VPA struct {
 	Controls map[string][]string
 	// RequestsOnly are the containers whose limits it does not change.
 	RequestsOnly map[string]bool
+}
+
+// HPA is a HorizontalPodAutoscaler.
+type HPA struct {
+	Kind, Name string // its target
+	Targets    []Target
+}
+
+// Target is a share of what pods request, in percent, that a HorizontalPodAutoscaler aims at.
+type Target struct {
+	Resource  string // cpu, memory
+	Container string // "" = all containers of the pod together
+	Percent   string // as written
 }
 
 // Range holds the defaults of a LimitRange for containers, including those that follow from its max

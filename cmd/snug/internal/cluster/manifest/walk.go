@@ -149,6 +149,8 @@ func (w *walker) object(n *yaml.Node, depth int) {
 		return
 	case "VerticalPodAutoscaler":
 		o.VPA = w.vpa(n)
+	case "HorizontalPodAutoscaler":
+		o.HPA = w.hpa(n)
 	case "LimitRange":
 		o.Ranges = w.ranges(n)
 	case "ConfigMap":
@@ -158,7 +160,7 @@ func (w *walker) object(n *yaml.Node, depth int) {
 	default:
 		w.pods(o, n, workloads[kind], 0)
 	}
-	if o.VPA != nil || o.Ranges != nil || o.Data != nil || o.Pods != nil || labelled {
+	if o.VPA != nil || o.HPA != nil || o.Ranges != nil || o.Data != nil || o.Pods != nil || labelled {
 		w.doc.file.Objects = append(w.doc.file.Objects, o)
 	}
 }
@@ -381,4 +383,22 @@ func (w *walker) vpa(n *yaml.Node) *VPA {
 		}
 	}
 	return v
+}
+
+func (w *walker) hpa(n *yaml.Node) *HPA {
+	spec := w.get(n, "spec")
+	target := w.get(spec, "scaleTargetRef")
+	h := &HPA{Kind: text(w.get(target, "kind")), Name: text(w.get(target, "name"))}
+	if p := field(w.get(spec, "targetCPUUtilizationPercentage")); p.Set() { // autoscaling/v1
+		h.Targets = append(h.Targets, Target{Resource: "cpu", Percent: p.Text})
+	}
+	for _, item := range w.items(w.get(spec, "metrics")) {
+		for _, key := range []string{"resource", "containerResource"} {
+			m := w.get(item, key)
+			if p := field(w.get(w.get(m, "target"), "averageUtilization")); p.Set() {
+				h.Targets = append(h.Targets, Target{Resource: text(w.get(m, "name")), Container: text(w.get(m, "container")), Percent: p.Text})
+			}
+		}
+	}
+	return h
 }
