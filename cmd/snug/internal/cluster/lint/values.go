@@ -67,10 +67,16 @@ func (s *subject) judge(o *manifest.Object, e *manifest.Env, text string) {
 			message += "; the manifest says " + e.Value.Text
 			fix = ""
 		}
-		// If the likely meaning is above the limit, or there is none, the limit gives the fix.
-		guess := p.ID == "gomemlimit-malformed" && (p.Fix == "" || s.beyond(p.Fix))
-		if guess && text == e.Value.Text && !strings.Contains(text, "$(") {
-			fix = s.fitting()
+		// If the likely meaning is the limit or above it, or there is none, the limit gives the fix.
+		over, whole := s.beyond(p.Fix)
+		guess := p.ID == "gomemlimit-malformed" && (p.Fix == "" || over)
+		whole = whole && p.ID == "gomemlimit-malformed"
+		if (guess || whole) && text == e.Value.Text && !strings.Contains(text, "$(") {
+			if p.Fix = s.fitting(); p.Fix != "" {
+				fix = "write " + p.Fix
+			} else {
+				fix, guess = "", true
+			}
 		}
 		f := s.report(p.ID, severityOf(p.ID), o.EnvAt(e), message, fix)
 		// A person decides if the unit is only a guess.
@@ -80,25 +86,25 @@ func (s *subject) judge(o *manifest.Object, e *manifest.Env, text string) {
 	}
 }
 
-// fitting returns a fix with the GOMEMLIMIT that the container should get; "" = unknown.
+// fitting returns the GOMEMLIMIT that the container should get; "" = unknown.
 func (s *subject) fitting() string {
 	if s.c == nil {
 		return ""
 	}
 	if value, ok := strings.CutPrefix(s.memlimitFix(), "GOMEMLIMIT="); ok {
-		return "write " + value
+		return value
 	}
 	return ""
 }
 
-// beyond reports whether a GOMEMLIMIT is above a known memory limit, as 512MiB is above 512M.
-func (s *subject) beyond(text string) bool {
+// beyond reports whether a GOMEMLIMIT is above a known memory limit, as 512MiB is above 512M, or is the limit.
+func (s *subject) beyond(text string) (above, equal bool) {
 	if s.c == nil {
-		return false
+		return false, false
 	}
 	limit, ok := s.memoryLimit()
 	n, is := bytesOf(text)
-	return ok && is && n > limit.q.Value()
+	return ok && is && n > limit.q.Value(), ok && is && n == limit.q.Value()
 }
 
 // judgeKey checks a value from a ConfigMap whose key is not the name of the variable. Only
