@@ -96,8 +96,14 @@ func process(p *proc.Process) string {
 	return "pid " + strconv.Itoa(p.Pid()) + " (" + finding.UTF8(p.First().Name) + ")"
 }
 
+// notGo returns the failure for a process that is not a Go program.
 func notGo(pid int) error {
-	return message.Failed("not a Go program, pid "+strconv.Itoa(pid), "snug ps lists the Go processes here")
+	p, err := proc.Open(pid)
+	if err == nil {
+		defer p.Close()
+		err = examine.NotGoFailure(p)
+	}
+	return examine.LookFailure(strconv.Itoa(pid), err)
 }
 
 // take takes the profile of a target.

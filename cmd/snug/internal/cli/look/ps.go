@@ -89,8 +89,9 @@ you must be root to read another user's process.`,
 
 // ListGo lists all Go processes or, if there are words, those that a word names.
 func ListGo(words []string) (*finding.PS, error) {
-	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Others: []finding.Skipped{}}
+	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Unsupported: []finding.Unsupported{}, Others: []finding.Skipped{}}
 	k := observe.New()
+	k.Guests = true
 	denied := map[string][]int{}
 	err := k.Each(denied, func(p *proc.Process) bool { return examine.Named(p, words) }, func(g *goproc.Facts) {
 		if observe.Momentary(&g.Stat) {
@@ -98,6 +99,10 @@ func ListGo(words []string) (*finding.PS, error) {
 		}
 		if g.Hint != "" {
 			denied[g.Hint] = append(denied[g.Hint], g.Pid) // its memory
+		}
+		if !g.Exe.IsGo {
+			d.Unsupported = append(d.Unsupported, observe.Unsupported(g))
+			return
 		}
 		l := k.LimitsOf(g)
 		f := observe.Facts(g, l)
@@ -113,7 +118,7 @@ func ListGo(words []string) (*finding.PS, error) {
 	for _, hint := range slices.Sorted(maps.Keys(denied)) {
 		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
 	}
-	if len(words) > 0 && len(d.Processes) == 0 {
+	if len(words) > 0 && len(d.Processes)+len(d.Unsupported) == 0 {
 		hint := "snug ps lists all Go processes"
 		if len(denied) > 0 {
 			hint = examine.MaybeDenied

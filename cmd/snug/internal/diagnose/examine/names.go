@@ -17,6 +17,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // LookFailure returns the failure for a process that could not be examined.
@@ -31,7 +32,7 @@ func LookFailure(name string, err error) error {
 	case errors.Is(err, proc.ErrNotLinux):
 		return message.Failed("reading a process needs Linux", "snug reads files and addresses on any system")
 	case errors.As(err, &not):
-		return message.Failed(not.Error(), "snug ps lists the Go processes here")
+		return message.Failed(not.Error(), not.hint())
 	}
 	var f *message.Failure
 	if errors.As(err, &f) {
@@ -71,7 +72,9 @@ func PID(text string) int {
 // for lack of permission.
 func goProcesses(match func(*proc.Process) bool) (found []int, denied int, err error) {
 	hints := map[string][]int{}
-	err = observe.New().Each(hints, match, func(g *goproc.Facts) { found = append(found, g.Pid) })
+	k := observe.New()
+	k.Guests = true // what was named is not silently passed over
+	err = k.Each(hints, match, func(g *goproc.Facts) { found = append(found, g.Pid) })
 	if errors.Is(err, proc.ErrNotLinux) {
 		return nil, 0, LookFailure("/proc", err)
 	}
@@ -104,13 +107,50 @@ func Named(p *proc.Process, words []string) bool {
 	})
 }
 
-// NotGo is the error for a process that is not a Go program, or not recognised as one.
+// NotGo is the error for a process that is not a Go program, or not recognised as one, or in which
+// only a part is Go.
 type NotGo struct {
-	PID  int
-	What string
+	PID   int
+	What  string
+	Guest goproc.Guest
 }
 
-func (e *NotGo) Error() string { return "not a Go program, pid " + strconv.Itoa(e.PID) + ": " + e.What }
+// NewNotGo returns the error for a process whose executable is what.
+func NewNotGo(p *proc.Process, files *goproc.Cache, what string) *NotGo {
+	return &NotGo{p.Pid(), what, files.Guest(p)}
+}
+
+// NotGoFailure returns the error for a process in whose executable no Go functions are found.
+func NotGoFailure(p *proc.Process) error {
+	files := goproc.NewCache("")
+	g := goproc.LookOutside(p, files)
+	switch {
+	case g.Err != nil:
+		return g.Err
+	case g.Exe.IsGo:
+		pid := strconv.Itoa(p.Pid())
+		return message.Failed("unsupported: the table of its functions is not found, pid "+pid, "snug doctor "+pid+" shows what can be read without it")
+	}
+	return NewNotGo(p, files, g.Exe.What)
+}
+
+func (e *NotGo) Error() string {
+	pid := "pid " + strconv.Itoa(e.PID)
+	if e.Guest.Path != "" {
+		return "unsupported: " + finding.UTF8(e.Guest.String()) + "; its runtime is not read, " + pid
+	}
+	return "not a Go program, " + pid + ": " + e.What
+}
+
+func (e *NotGo) hint() string {
+	switch {
+	case e.Guest.Gccgo:
+		return "snug reads what the go command builds without -compiler=gccgo"
+	case e.Guest.Path != "":
+		return "start it with GODEBUG=gctrace=1 and give snug doctor what it writes to stderr; or the address of its /debug/pprof or /metrics, if it has one"
+	}
+	return "snug ps lists the Go processes here"
+}
 
 // Subject is one target: a process, a file or an address.
 type Subject struct {

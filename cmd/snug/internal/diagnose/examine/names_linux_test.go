@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 )
 
 func TestAddress(t *testing.T) {
@@ -41,6 +44,23 @@ func TestZombie(t *testing.T) {
 	}
 	if got := absent("2147483647"); got != "no such process" {
 		t.Error(got)
+	}
+}
+
+// TestNotGoWords: a process with Go in a library is not said to be no Go program.
+func TestNotGoWords(t *testing.T) {
+	for _, c := range []struct {
+		e          NotGo
+		what, hint string
+	}{
+		{NotGo{PID: 7, What: "an empty file"}, "not a Go program, pid 7: an empty file", "snug ps"},
+		{NotGo{PID: 7, Guest: goproc.Guest{Path: "/a.so", Version: "go1.26.8"}}, "unsupported: Go in a library, /a.so (go1.26.8); its runtime is not read, pid 7", "gctrace=1"},
+		{NotGo{PID: 7, Guest: goproc.Guest{Path: "/libgo.so.21", Gccgo: true}}, "unsupported: Go built by gccgo, /libgo.so.21; its runtime is not read, pid 7", "gccgo"},
+	} {
+		var f *message.Failure
+		if err := LookFailure("7", &c.e); !errors.As(err, &f) || f.What != c.what || !strings.Contains(f.Hint, c.hint) {
+			t.Errorf("%v, want %s", err, c.what)
+		}
 	}
 }
 

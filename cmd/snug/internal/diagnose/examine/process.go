@@ -75,9 +75,12 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 	case first.Go.Err != nil:
 		return nil, first.Go.Err
 	case !first.Go.Exe.IsGo:
-		return nil, &NotGo{PID: pid, What: first.Go.Exe.What}
+		return nil, NewNotGo(p, files, first.Go.Exe.What)
 	}
 	last := first
+	if guest := files.Guest(p); denied == nil && guest.Path != "" {
+		e.gap("library", guest.String()+": its functions have no names, and its runtime, if it has its own, is not read")
+	}
 	if duration > 0 && denied == nil {
 		e.watch(ctx, first.Go, duration)
 		last = e.look()

@@ -17,10 +17,12 @@ type Looker struct {
 	Files *goproc.Cache
 	// Limits caches the limits that were read, by the text of /proc/PID/cgroup.
 	Limits map[string]*limits.Limits
+	// Guests makes Each also visit processes with Go code that is not their executable.
+	Guests bool
 }
 
 // New returns a Looker that also remembers programs for later runs.
-func New() *Looker { return &Looker{NewFiles(), map[string]*limits.Limits{}} }
+func New() *Looker { return &Looker{Files: NewFiles(), Limits: map[string]*limits.Limits{}} }
 
 // NewFiles returns the cache of what is known about executables. It is kept for later runs.
 func NewFiles() *goproc.Cache {
@@ -48,7 +50,7 @@ func (k *Looker) Each(denied map[string][]int, match func(*proc.Process) bool, v
 		switch {
 		case errors.As(err, &refusal):
 			denied[refusal.Hint()] = append(denied[refusal.Hint()], pid)
-		case err == nil && g != nil && g.Exe.IsGo:
+		case err == nil && g != nil && (g.Exe.IsGo || g.Guest.Path != ""):
 			visit(g)
 		}
 	}
@@ -77,6 +79,11 @@ func (k *Looker) once(pid int, match func(*proc.Process) bool) (*goproc.Facts, e
 		return nil, nil
 	}
 	g := goproc.Look(p, k.Files)
+	if k.Guests && g.Err == nil && !g.Exe.IsGo {
+		if g.Guest = k.Files.Guest(p); g.Guest.Path != "" {
+			g.Path, g.Deleted, _ = p.Exe()
+		}
+	}
 	return g, g.Err
 }
 

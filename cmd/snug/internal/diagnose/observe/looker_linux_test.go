@@ -52,7 +52,7 @@ func TestEachStarting(t *testing.T) {
 		}
 	}
 	says("shell")
-	k := &Looker{goproc.NewCache(""), map[string]*limits.Limits{}}
+	k := &Looker{Files: goproc.NewCache(""), Limits: map[string]*limits.Limits{}}
 	opened, seen := 0, 0
 	err = k.Each(map[string][]int{}, func(p *proc.Process) bool {
 		if p.Pid() != cmd.Process.Pid {

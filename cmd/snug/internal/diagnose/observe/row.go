@@ -58,6 +58,15 @@ func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Pro
 	return r
 }
 
+// Unsupported returns the document's row for a process with Go code that is not its executable.
+func Unsupported(g *goproc.Facts) finding.Unsupported {
+	u := finding.Unsupported{PID: g.Pid, Exe: finding.UTF8(Executable(g)), Why: finding.UTF8(g.Guest.String()) + "; its runtime is not read"}
+	if v := g.Guest.Version; v != "" {
+		u.GoVersion = new(finding.UTF8(v))
+	}
+	return u
+}
+
 // unreadLimits lists the levels that could not be read. A limit found on another level holds all the
 // same.
 func unreadLimits(l *limits.Limits) []finding.Gap {

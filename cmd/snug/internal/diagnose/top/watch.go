@@ -115,7 +115,7 @@ func (w *watcher) First() (*finding.Watch, error) {
 			defer p.Close()
 			g := goproc.Look(p, w.k.Files)
 			if err = g.Err; err == nil {
-				err = &examine.NotGo{PID: w.pids[0], What: g.Exe.What}
+				err = examine.NewNotGo(p, w.k.Files, g.Exe.What)
 			}
 		}
 		return nil, examine.LookFailure(w.words[0], err)

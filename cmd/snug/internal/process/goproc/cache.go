@@ -22,6 +22,7 @@ type Cache struct {
 
 	mu       sync.Mutex
 	programs map[proc.FileID]*program
+	objects  map[string]Guest // by ID and path
 }
 
 // maxPrograms bounds the memory of a snug that runs for months.

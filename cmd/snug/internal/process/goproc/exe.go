@@ -66,7 +66,7 @@ func ReadExe(path string) (Exe, error) {
 
 // Native reports whether a file is a program or a library in ELF, PE or Mach-O. A script is not
 // native.
-func (e *Exe) Native() bool { return e.IsGo || strings.HasSuffix(e.What, notGo) }
+func (e *Exe) Native() bool { return e.IsGo || e.gccgo() || strings.HasSuffix(e.What, notGo) }
 
 const notGo = " program that Go did not build"
 
@@ -102,6 +102,9 @@ func ReadExeAt(r io.ReaderAt) (Exe, error) {
 	head = head[:n]
 	sections, goes, symbols := goSections(r)
 	if sections && !goes {
+		if byGccgo(r) {
+			return Exe{What: "an ELF" + gccgoBuilt}, nil
+		}
 		return Exe{What: sniff(head)}, nil
 	}
 	if info := recorded(r); info != nil {

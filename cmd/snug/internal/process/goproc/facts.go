@@ -66,8 +66,10 @@ type Facts struct {
 	// Deleted reports that the file no longer exists, as after an upgrade.
 	Path    string
 	Deleted bool
-	// Exe describes the executable. If Exe.IsGo is false, nothing below is set.
+	// Exe describes the executable. If Exe.IsGo is false, nothing below but Guest is set.
 	Exe Exe
+	// Guest is Go code beside the executable. Look does not look for it, see [Cache.Guest].
+	Guest Guest
 	// Env holds the variables that Go and snug read, as they were at exec; nil = unknown.
 	Env map[string]string
 

@@ -66,6 +66,12 @@ func (*Process) ExeID() (FileID, error) { return FileID{}, ErrNotLinux }
 // OpenExe needs Linux.
 func (*Process) OpenExe() (*os.File, FileID, error) { return nil, FileID{}, ErrNotLinux }
 
+// Objects needs Linux.
+func (*Process) Objects() ([]Object, error) { return nil, ErrNotLinux }
+
+// OpenObject needs Linux.
+func (*Process) OpenObject(Object) (*os.File, error) { return nil, ErrNotLinux }
+
 // Memory needs Linux.
 func (*Process) Memory() (io.ReaderAt, error) { return nil, ErrNotLinux }
 

@@ -238,6 +238,35 @@ func loading(auxv []byte) bool {
 	return len(auxv) >= 8 && binary.LittleEndian.Uint64(auxv) == 0
 }
 
+// parseMaps reads /proc/PID/maps and returns the files of which code may run, each once:
+//
+//	7f3c5c028000-7f3c5c17d000 r-xp 00028000 08:01 1311 /usr/lib/libc.so.6
+//	addresses                 may  offset   device inode, path
+//
+// A newline in a path is written as \012. Source: proc_pid_maps(5).
+func parseMaps(text []byte) []Object {
+	var all []Object
+	seen := map[string]bool{}
+	for line := range bytes.Lines(text) {
+		field := strings.SplitN(strings.TrimSuffix(string(line), "\n"), " ", 6)
+		if len(field) < 6 || len(field[1]) < 3 || field[1][2] != 'x' {
+			continue
+		}
+		path := strings.TrimLeft(field[5], " ")
+		from, to, _ := strings.Cut(field[0], "-")
+		o := Object{ID: field[3] + " " + field[4], span: trimZeros(from) + "-" + trimZeros(to)}
+		if o.Path, o.Deleted = strings.CutSuffix(strings.ReplaceAll(path, `\012`, "\n"), deletedMark); o.Path == "" || o.Path[0] != '/' || seen[o.ID] {
+			continue // the stack, the vDSO, and the like
+		}
+		seen[o.ID] = true
+		all = append(all, o)
+	}
+	return all
+}
+
+// trimZeros makes an address of maps one of map_files.
+func trimZeros(address string) string { return strings.TrimLeft(address, "0") }
+
 // public reports whether a variable may leave this package. The rest of an environment may
 // hold secrets.
 func public(name []byte) bool {

@@ -311,3 +311,26 @@ func TestParseEntries(t *testing.T) {
 		t.Errorf("an entry without a length: %v", got)
 	}
 }
+
+// TestParseMaps: only files whose code may run, each once.
+func TestParseMaps(t *testing.T) {
+	const text = "00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/a\n" +
+		"00651000-00652000 r--p 00051000 08:02 173522 /usr/lib/data\n" +
+		"35b1800000-35b1820000 r-xp 00000000 08:02 135522     /usr/lib/b c.so (deleted)\n" +
+		"35b1820000-35b1830000 r-xp 00020000 08:02 135522     /usr/lib/b c.so (deleted)\n" +
+		"35b1830000-35b1840000 rwxs 00000000 00:05 9          /new\\012line\n" +
+		"7fffb2c0d000-7fffb2c2e000 rwxp 00000000 00:00 0      [stack]\n" +
+		"7fffb2d48000-7fffb2d49000 r-xp 00000000 00:00 0 \n" +
+		"x\n"
+	want := []Object{
+		{"/usr/bin/a", false, "08:02 173521", "400000-452000"},
+		{"/usr/lib/b c.so", true, "08:02 135522", "35b1800000-35b1820000"},
+		{"/new\nline", false, "00:05 9", "35b1830000-35b1840000"},
+	}
+	if got := parseMaps([]byte(text)); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for cut := range text {
+		parseMaps([]byte(text[:cut]))
+	}
+}

@@ -136,6 +136,21 @@ type FileID struct {
 	Changed, Wrote int64 // ctime and mtime, ns since 1970
 }
 
+// Object is a file of which a process may run code: its executable, a library, a plugin.
+type Object struct {
+	// Path is the file's path in the process's own mount namespace. It may hold any bytes.
+	Path string
+	// Deleted reports that the file no longer exists there.
+	Deleted bool
+	// ID tells files apart that are mapped at the same time: device and inode.
+	ID string
+
+	span string // name below map_files
+}
+
+// deletedMark is what the kernel adds to the path of a deleted file.
+const deletedMark = " (deleted)"
+
 // Delays holds how long the threads of a process ran, and how long they were ready to run and
 // waited for a CPU.
 type Delays struct {

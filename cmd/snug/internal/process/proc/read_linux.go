@@ -304,18 +304,18 @@ func (p *Process) RunDelay(maxThreads int) (Delays, error) {
 // the file cannot be reached from here, the path is that in the process's own mount
 // namespace.
 func (p *Process) Exe() (path string, deleted bool, err error) {
-	const limit, mark = 4096, " (deleted)"
+	const limit = 4096
 	b := make([]byte, limit)
 	n, err := retry(func() (int, error) { return unix.Readlinkat(p.dir, "exe", b) })
 	if err != nil {
 		return "", false, p.why("exe", err)
 	}
 	path = string(b[:n])
-	if strings.HasSuffix(path, mark) {
+	if strings.HasSuffix(path, deletedMark) {
 		// A file's name may also end so.
 		var st unix.Stat_t
 		if unix.Fstatat(p.dir, "exe", &st, 0) == nil && st.Nlink == 0 {
-			return strings.TrimSuffix(path, mark), true, nil
+			return strings.TrimSuffix(path, deletedMark), true, nil
 		}
 	}
 	return path, false, nil

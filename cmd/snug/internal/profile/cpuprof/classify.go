@@ -162,7 +162,8 @@ func rankOf(function string) rank {
 	switch function {
 	case kernelFrame:
 		return ranks[Kernel]
-	case vdsoFrame, nativeFrame, "":
+	case vdsoFrame, nativeFrame, "", "runtime.goexit":
+		// Every goroutine returns to goexit: it says nothing about a plugin's code, which has no names.
 		return ranks[Native]
 	}
 	name := plainName(function)

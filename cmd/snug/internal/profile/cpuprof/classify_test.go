@@ -112,7 +112,7 @@ func TestClasses(t *testing.T) {
 		{"finalizers", "main.(*T).close runtime.runFinalizers", User},
 		{"runtime-other", "runtime.memhash64 runtime.goexit", RuntimeOther},
 		{"kernel-only", "[kernel]", Kernel},
-		{"no-name", "[native] runtime.goexit", RuntimeOther},
+		{"no-name", "[native] runtime.goexit", Native},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := Summarize(stacked(10, tt.stack))

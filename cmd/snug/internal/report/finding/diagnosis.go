@@ -78,9 +78,19 @@ func Worst(found []Finding) Severity {
 type PS struct {
 	Head
 	Processes []Process `json:"processes"`
+	// Unsupported lists processes with Go in a library, and programs of gccgo.
+	Unsupported []Unsupported `json:"unsupported"`
 	// Others counts the processes that could not be inspected, by reason.
 	Others []Skipped `json:"others"`
 	Next   string    `json:"next"`
+}
+
+// Unsupported is a process with a Go runtime that snug does not read.
+type Unsupported struct {
+	PID       int     `json:"pid"`
+	Exe       string  `json:"exe"`        // path of the executable
+	Why       string  `json:"why"`        // in a few words: the file with the Go code, and what it is
+	GoVersion *string `json:"go_version"` // "go1.26.8"; null = unknown
 }
 
 // Skipped counts processes that could not be inspected, for one reason.

@@ -65,3 +65,12 @@ func TestVerdictOn(t *testing.T) {
 		}
 	}
 }
+
+// TestUnsupported: a Go runtime that is not read has a line, whatever its path holds.
+func TestUnsupported(t *testing.T) {
+	var p Page
+	p.ps(&finding.PS{Unsupported: []finding.Unsupported{{PID: 7, Exe: "/usr/bin/python3", Why: "Go in a library, /a\x1b[31m.so (go1.26.8); its runtime is not read"}}})
+	if got := p.String(); !strings.Contains(got, "\nunsupported: process 7 (python3): Go in a library, /a") || strings.Contains(got, "\x1b") {
+		t.Error(got)
+	}
+}

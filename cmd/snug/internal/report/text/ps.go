@@ -3,8 +3,10 @@
 package text
 
 import (
+	"path"
 	"strconv"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
@@ -27,8 +29,11 @@ func (p *Page) ps(d *finding.PS) {
 		p.line("%s, %d with a warning or worse", content.Processes(n, "Go process"), wrong)
 	}
 	p.processes(d.Processes)
-	if len(d.Others) > 0 {
+	if len(d.Unsupported)+len(d.Others) > 0 {
 		p.line("")
+	}
+	for _, x := range d.Unsupported {
+		p.line("unsupported: process %d (%s): %s", x.PID, message.Clean(path.Base(x.Exe)), message.Clean(x.Why))
 	}
 	for _, o := range d.Others {
 		who := content.Processes(o.Count, "process")

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxMaps bounds the bytes of maps that are read; a process has 65,530 mappings or fewer by default
+// (vm.max_map_count).
+const maxMaps = 8 << 20
+
+// Objects returns the files of which the process may run code, by address. It needs the rights of
+// PTRACE_MODE_READ.
+func (p *Process) Objects() ([]Object, error) {
+	text, err := p.read("maps", maxMaps)
+	if err != nil {
+		return nil, err
+	}
+	return parseMaps(text), nil
+}
+
+// OpenObject opens a file that the process has mapped. Without CAP_CHECKPOINT_RESTORE it opens what
+// is at its path now, so a file that was deleted cannot be opened.
+func (p *Process) OpenObject(o Object) (*os.File, error) {
+	fd, err := p.open("map_files/" + o.span)
+	if err != nil && !o.Deleted {
+		// Another kind of file may be there by now: do not wait for a pipe.
+		fd, err = retry(func() (int, error) {
+			return unix.Openat(p.dir, "root"+o.Path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+		})
+		if err != nil {
+			err = p.why("root", err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		return nil, fmt.Errorf("%w, %s/%d/root", ErrNone, p.root, p.pid)
+	}
+	return os.NewFile(uintptr(fd), p.root+"/"+strconv.Itoa(p.pid)+"/root"), nil
+}
