@@ -66,6 +66,9 @@ you must be root to read another user's process.`,
 			if err != nil {
 				return err
 			}
+			if proc.Hidden() {
+				u.Note("note: processes of other users are not listed: " + proc.HiddenHint)
+			}
 			if wrong {
 				all := len(d.Processes)
 				d.Processes = slices.DeleteFunc(d.Processes, func(r finding.Process) bool {
@@ -119,6 +122,9 @@ func ListGo(words []string) (*finding.PS, error) {
 		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
 	}
 	if len(words) > 0 && len(d.Processes)+len(d.Unsupported) == 0 {
+		if pid := examine.PID(words[0]); pid != 0 {
+			return nil, examine.Passed(pid, k.Files)
+		}
 		hint := "snug ps lists all Go processes"
 		if len(denied) > 0 {
 			hint = examine.MaybeDenied

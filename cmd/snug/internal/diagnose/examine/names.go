@@ -27,6 +27,8 @@ func LookFailure(name string, err error) error {
 	switch {
 	case errors.As(err, &denied):
 		return message.Failed(denied.Error(), denied.Hint())
+	case errors.Is(err, proc.ErrGone) && proc.Hidden():
+		return message.Failed("no such process, or it is hidden, "+name, proc.HiddenHint)
 	case errors.Is(err, proc.ErrGone):
 		return message.Failed(absent(name)+", "+name, "snug ps lists the Go processes here")
 	case errors.Is(err, proc.ErrNotLinux):
@@ -39,6 +41,24 @@ func LookFailure(name string, err error) error {
 		return err
 	}
 	return message.Failed(err.Error(), "snug ps lists the Go processes here")
+}
+
+// Passed returns the failure for a process that is not listed as a Go process: it may not be read, is
+// not there, or is not a Go program.
+func Passed(pid int, files *goproc.Cache) error {
+	p, err := proc.Open(pid)
+	if err == nil {
+		defer p.Close()
+		g := goproc.Look(p, files)
+		switch err = g.Err; {
+		case err != nil:
+		case g.Exe.IsGo:
+			return message.Failed("it has just started, pid "+strconv.Itoa(pid), "look again")
+		default:
+			err = NewNotGo(p, files, g.Exe.What)
+		}
+	}
+	return LookFailure(strconv.Itoa(pid), err)
 }
 
 // absent says why a process number cannot be examined. Source:

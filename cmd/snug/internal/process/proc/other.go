@@ -15,6 +15,9 @@ type Process struct{}
 // Pids needs Linux.
 func Pids() ([]int, error) { return nil, ErrNotLinux }
 
+// Hidden returns false.
+func Hidden() bool { return false }
+
 // Open needs Linux.
 func Open(int) (*Process, error) { return nil, ErrNotLinux }
 

@@ -200,6 +200,7 @@ func TestHint(t *testing.T) {
 		{"Yama at its strictest", Denied{What: "mem", UID: 0, own: 0, yama: 3}, "kernel.yama.ptrace_scope=3 forbids it to everyone until the next boot"},
 		{"Yama does not guard files", Denied{What: "exe", UID: 1000, own: 1000, yama: 1}, "the process is not dumpable, has more capabilities or another user namespace: run with CAP_SYS_PTRACE"},
 		{"root without the capability", Denied{What: "mem", UID: 1000, own: 0}, "the process is not dumpable, has more capabilities or another user namespace: run with CAP_SYS_PTRACE"},
+		{"hidden", Denied{What: "stat", UID: -1, own: 1000}, HiddenHint},
 		{"user not known", Denied{What: "exe", UID: -1, own: 1000}, "the process is not dumpable, has more capabilities or another user namespace: run with CAP_SYS_PTRACE"},
 	} {
 		if got := c.err.Hint(); got != c.want {

@@ -56,6 +56,8 @@ func (d *Denied) Is(target error) bool { return target == ErrDenied }
 func (d *Denied) Hint() string {
 	const capability = "CAP_SYS_PTRACE"
 	switch {
+	case d.What == "stat" || d.What == "status": // any user may read them otherwise
+		return HiddenHint
 	case d.UID >= 0 && d.UID != d.own && d.own != 0:
 		return "run as user " + strconv.Itoa(d.UID) + " or with " + capability
 	case d.What == "mem" && d.yama >= 3:
@@ -65,6 +67,9 @@ func (d *Denied) Hint() string {
 	}
 	return "the process is not dumpable, has more capabilities or another user namespace: run with " + capability
 }
+
+// HiddenHint is the hint for processes that /proc hides from other users.
+const HiddenHint = "/proc is mounted with hidepid: run as the process's user or with CAP_SYS_PTRACE"
 
 // Stat holds figures of a process that any user may read.
 type Stat struct {

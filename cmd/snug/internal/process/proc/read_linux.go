@@ -38,6 +38,13 @@ type Process struct {
 // Pids lists the visible processes, in no order.
 func Pids() ([]int, error) { return numbers(root) }
 
+// Hidden reports whether /proc does not list the processes of other users. The first process of its
+// namespace always exists. Source: proc(5), hidepid.
+func Hidden() bool {
+	var st unix.Stat_t
+	return unix.Stat(root+"/1", &st) == unix.ENOENT
+}
+
 // numbers lists the entries of a directory whose names are numbers.
 func numbers(dir string) ([]int, error) {
 	f, err := os.Open(dir)
@@ -415,8 +422,10 @@ func (p *Process) why(name string, err error) error {
 // denied returns the error for a refused file, with what would help.
 func (p *Process) denied(name string) error {
 	d := &Denied{What: name, Pid: p.pid, UID: -1, own: unix.Geteuid()}
-	if s, err := p.Status(); err == nil {
-		d.UID = s.UID
+	if name != "status" { // with hidepid=1 it may not be read either
+		if s, err := p.Status(); err == nil {
+			d.UID = s.UID
+		}
 	}
 	if text, err := os.ReadFile(root + "/sys/kernel/yama/ptrace_scope"); err == nil {
 		d.yama, _ = strconv.Atoi(strings.TrimSpace(string(text)))

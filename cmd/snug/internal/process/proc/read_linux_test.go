@@ -20,6 +20,11 @@ import (
 
 // TestMain makes the test's own binary the program that the tests read.
 func TestMain(m *testing.M) {
+	if pid, err := strconv.Atoi(os.Getenv("PROC_TEST_LOOK")); err == nil {
+		_, err := Open(pid)
+		fmt.Println(Hidden(), err)
+		return
+	}
 	if os.Getenv("PROC_TEST_CHILD") == "" {
 		os.Exit(m.Run())
 	}
@@ -241,6 +246,35 @@ func root1(t *testing.T) {
 }
 
 // TestReused: the number of an ended process is given to another one.
+// TestHidepid looks at a process of root as another user, where /proc hides it.
+func TestHidepid(t *testing.T) {
+	root1(t)
+	c := start(t, asItIs)
+	pid := strconv.Itoa(c.cmd.Process.Pid)
+	text, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "snug-test-") // readable by all, as t.TempDir is not
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	exe := filepath.Join(dir, "look")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(exe, text, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for option, want := range map[string]string{
+		"hidepid=0": "false <nil>\n", "hidepid=1": "false not permitted, /proc/" + pid + "/stat\n", "hidepid=2": "true process is gone, pid " + pid + "\n",
+	} {
+		cmd := exec.Command("unshare", "-m", "sh", "-c", "mount -t proc -o "+option+` proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0"`, exe)
+		cmd.Env = append(os.Environ(), "PROC_TEST_LOOK="+pid)
+		if got, err := cmd.CombinedOutput(); err != nil || string(got) != want {
+			t.Errorf("%s: %.300s, %v, want %s", option, got, err, want)
+		}
+	}
+}
+
 // TestExec looks at programs in the moment in which they are started: what is not a
 // copy of its parent any more is what it will be from then on.
 func TestExec(t *testing.T) {
