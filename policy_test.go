@@ -45,6 +45,7 @@ tmpl < report/chart
 report/finding, report/text < report/reporttest
 limits, message, report/finding, report/units, process/, profile/, source/bounded < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect
+cluster/podid < diagnose/observe
 cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, profile/gobench, source/outfile < prove/
 cgroup, limits, plan, message, report/finding, report/units, vet, source/, profile/promtext < cluster/
 process/goproc < cluster/linter

@@ -144,16 +144,17 @@ func (a *Agent) container(members []*process) finding.Container {
 		group := ownGroup(members[0].group)
 		c.Unit, c.Group = new(finding.UTF8(path.Base(group))), new(finding.UTF8(group))
 	}
+	var setsProcs *bool
 	if a.opts.Names != nil && at.PodUID != "" {
 		if n, ok := a.opts.Names.Lookup(at.PodUID, at.ContainerID); ok {
-			c.ContainerNames = namesOf(n)
+			c.ContainerNames, setsProcs = namesOf(n), n.SetsProcs
 		}
 	}
 	first := members[0]
 	addLimits(&c, first.prev.Limits, first.last.Limits)
 	used, known := 0.0, true
 	for _, p := range members {
-		r := p.row()
+		r := p.row(setsProcs)
 		r.Throttled = c.Throttled
 		if r.Used.Known() {
 			used += r.Used.N

@@ -258,8 +258,8 @@ func patched(t *testing.T, r *review.Reviewer, workload string) string {
 // one metric.
 func TestNamesServed(t *testing.T) {
 	d := sampleNode()
-	d.Containers[0].ContainerNames = namesOf(Named{"shop", "cart-1", "app", "Deployment/cart", "shop/cart:1", "sha256:" + sum})
-	d.Others = []finding.OtherContainer{{ContainerNames: namesOf(Named{"shop", "db-0", "db", "StatefulSet/db", "postgres:17", ""})}}
+	d.Containers[0].ContainerNames = namesOf(Named{"shop", "cart-1", "app", "Deployment/cart", "shop/cart:1", "sha256:" + sum, nil})
+	d.Others = []finding.OtherContainer{{ContainerNames: namesOf(Named{"shop", "db-0", "db", "StatefulSet/db", "postgres:17", "", nil})}}
 	a := idle(d, 0)
 	for path, want := range map[string][]string{
 		"/findings": {`"workload":"Deployment/cart","image":"shop/cart:1","image_digest":"sha256:` + sum + `"`, `"other_containers":[{"namespace":"shop","pod":"db-0","container":"db","workload":"StatefulSet/db","image":"postgres:17","image_digest":null`},

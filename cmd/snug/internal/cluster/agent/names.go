@@ -71,7 +71,7 @@ func (n *PodNames) Lookup(uid, container string) (Named, bool) {
 		return Named{}, false
 	}
 	c := p.containers[container]
-	return Named{p.namespace, p.name, c.name, p.workload, c.image, c.digest}, true
+	return Named{p.namespace, p.name, c.name, p.workload, c.image, c.digest, c.env.known()}, true
 }
 
 // Listed returns a channel that is closed after the first list.

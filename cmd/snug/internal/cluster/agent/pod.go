@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -31,6 +32,8 @@ type Named struct {
 	Workload                  string // "Deployment/web", as podid names it
 	Image                     string // as in the pod
 	Digest                    string // "sha256:..." of the running image
+	// SetsProcs reports whether the pod sets GOMAXPROCS for the container; nil = unknown.
+	SetsProcs *bool
 }
 
 // knownPod is the kept part of a pod.
@@ -42,7 +45,37 @@ type knownPod struct {
 	claim int    // earlier claims are smaller
 }
 
-type knownContainer struct{ name, image, digest string }
+type knownContainer struct {
+	name, image, digest string
+	env                 procsEnv
+}
+
+// procsEnv says whether a container of a pod sets GOMAXPROCS.
+type procsEnv byte
+
+const (
+	procsUnknown procsEnv = iota // it has variables from a ConfigMap or a Secret, or is not in the pod
+	procsSet
+	procsUnset
+)
+
+func envOf(c *pod.Container) procsEnv {
+	switch {
+	case slices.ContainsFunc(c.Env.Vars, func(v pod.Var) bool { return v.Name == pod.Procs }):
+		return procsSet
+	case c.EnvFrom > 0:
+		return procsUnknown
+	}
+	return procsUnset
+}
+
+// known returns whether it is set; nil = unknown.
+func (e procsEnv) known() *bool {
+	if e == procsUnknown {
+		return nil
+	}
+	return new(e == procsSet)
+}
 
 // apiPod is the decoded part of a pod; the rest, which may be a megabyte, is skipped.
 // Source: k8s.io/api/core/v1.
@@ -84,16 +117,17 @@ func (p *apiPod) known() *knownPod {
 	if hash := m.Annotations.Of[pod.HashAnnotation]; hash == m.Annotations.Of[pod.MirrorAnnotation] {
 		k.hash = atMost(maxNameLen, hash)
 	}
-	images := map[string]string{}
+	images, envs := map[string]string{}, map[string]procsEnv{}
 	for _, list := range [...]pod.Containers{p.Spec.Containers, p.Spec.InitContainers, p.Spec.EphemeralContainers} {
-		for _, c := range list {
-			images[c.Name] = atMost(maxImageLen, c.Image)
+		for i := range list {
+			c := &list[i]
+			images[c.Name], envs[c.Name] = atMost(maxImageLen, c.Image), envOf(c)
 		}
 	}
 	for _, list := range [...][]containerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses, p.Status.EphemeralContainerStatuses} {
 		for _, c := range list {
 			if _, id, ok := strings.Cut(c.ContainerID, "://"); ok && id != "" && len(id) <= maxNameLen && len(k.containers) < maxContainers {
-				k.containers[id] = knownContainer{atMost(maxNameLen, c.Name), images[c.Name], digestOf(c.ImageID)}
+				k.containers[id] = knownContainer{atMost(maxNameLen, c.Name), images[c.Name], digestOf(c.ImageID), envs[c.Name]}
 			}
 		}
 	}

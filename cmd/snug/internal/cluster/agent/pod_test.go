@@ -44,7 +44,7 @@ func TestDigestOf(t *testing.T) {
 // TestKnown: the workload comes from the owners, images from the spec, digests from the status.
 func TestKnown(t *testing.T) {
 	const (
-		spec   = `"spec":{"containers":[{"name":"app","image":"shop/cart:1"},{"name":"new","image":"x"}],"initContainers":[{"name":"proxy","image":"mesh:2","restartPolicy":"Always"}],"ephemeralContainers":[{"name":"debug","image":"busybox"}]}`
+		spec   = `"spec":{"containers":[{"name":"app","image":"shop/cart:1","env":[{"name":"A"},{"name":"GOMAXPROCS","value":"2"}]},{"name":"new","image":"x"}],"initContainers":[{"name":"proxy","image":"mesh:2","restartPolicy":"Always","envFrom":[{"configMapRef":{"name":"c"}}]}],"ephemeralContainers":[{"name":"debug","image":"busybox"}]}`
 		status = `"status":{"containerStatuses":[{"name":"app","containerID":"containerd://a","image":"docker.io/shop/cart:1","imageID":"docker.io/shop/cart@sha256:` + sum + `","state":{"running":{}}},{"name":"new","state":{"waiting":{}}}],` +
 			`"initContainerStatuses":[{"name":"proxy","containerID":"cri-o://b","imageID":"none"}],"ephemeralContainerStatuses":[{"name":"debug","containerID":"docker://c"},{"name":"bad","containerID":"c2"},{"name":"bad","containerID":"x://"}]}`
 	)
@@ -66,7 +66,7 @@ func TestKnown(t *testing.T) {
 			if got := fmt.Sprint(k.namespace, " ", k.name, " ", k.workload); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
-			want := map[string]knownContainer{"a": {"app", "shop/cart:1", "sha256:" + sum}, "b": {"proxy", "mesh:2", ""}, "c": {"debug", "busybox", ""}}
+			want := map[string]knownContainer{"a": {"app", "shop/cart:1", "sha256:" + sum, procsSet}, "b": {"proxy", "mesh:2", "", procsUnknown}, "c": {"debug", "busybox", "", procsUnset}}
 			if fmt.Sprint(k.containers) != fmt.Sprint(want) {
 				t.Errorf("%v", k.containers)
 			}

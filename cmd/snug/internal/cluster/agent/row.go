@@ -57,10 +57,12 @@ func addLimits(c *finding.Container, before, now *limits.Limits) {
 	}
 }
 
-// row returns a process for the document, with its findings.
-func (e *process) row() finding.NodeProcess {
+// row returns a process for the document, with its findings. podSets reports whether its pod sets
+// GOMAXPROCS; nil = unknown.
+func (e *process) row(podSets *bool) finding.NodeProcess {
 	g, l := e.last.Go, e.last.Limits
 	f := observe.Facts(g, l)
+	f.PodSets = podSets
 	if len(e.moments) == 0 || e.moments[0].Go == g {
 		observe.SinceStart(f, g, l)
 	} else {

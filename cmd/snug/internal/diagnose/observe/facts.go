@@ -6,11 +6,14 @@
 package observe
 
 import (
+	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -60,6 +63,9 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	}
 	c, m := &l.CPU, &l.Memory
 	f.Unit = unit(l)
+	if g.GOMAXPROCS.Known() && mayInject(l, g.GOMAXPROCS.N) {
+		f.Injector = "CRI-O"
+	}
 	f.Quota = figure.Limit(c.Quota, c.Source)
 	if len(c.Levels) > 0 {
 		f.OwnQuota = figure.Limit(c.Levels[0].Quota, c.Levels[0].Source)
@@ -89,6 +95,24 @@ func packaged(file string) bool {
 		}
 	}
 	return false
+}
+
+// mayInject reports whether CRI-O may give n as GOMAXPROCS to a process with these limits. Source: CRI-O
+// internal/runtimehandlerhooks/gomaxprocs_hooks_linux.go: in Burstable and BestEffort pods without a
+// quota, the request rounded up, or the configured minimum if that is more.
+func mayInject(l *limits.Limits, n int) bool {
+	if len(l.CPU.Levels) == 0 || l.CPU.Quota.State != limits.None {
+		return false
+	}
+	at := podid.ParsePath(l.CPU.Levels[0].Level)
+	if at.Runtime != "cri-o" || at.Class != podid.Burstable && at.Class != podid.BestEffort {
+		return false
+	}
+	request := 0.0 // the smallest that the weight may stand for
+	if len(l.CPU.Requests) > 0 {
+		request = slices.Min(l.CPU.Requests)
+	}
+	return float64(n) >= max(1, math.Ceil(request))
 }
 
 // unit returns the systemd service of the process's cgroup, which is named after it

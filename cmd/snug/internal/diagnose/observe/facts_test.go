@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,3 +44,36 @@ func TestSinceStart(t *testing.T) {
 }
 
 type classes struct{ gc, idle, user, scavenge time.Duration }
+
+// TestMayInject: CRI-O gives GOMAXPROCS to containers without a quota.
+func TestMayInject(t *testing.T) {
+	const pods, id = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1b2c3d4e_1111_2222_3333_444455556666.slice/", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	of := func(group string, requests ...float64) *limits.Limits {
+		l := &limits.Limits{}
+		l.CPU.Levels, l.CPU.Requests, l.CPU.Quota.State = []limits.CPULevel{{Source: limits.Source{Level: group}}}, requests, limits.None
+		return l
+	}
+	crio := pods + "crio-" + id + ".scope"
+	limited := of(crio, .5)
+	limited.CPU.Quota = limits.Of(4.0)
+	for _, c := range []struct {
+		name string
+		l    *limits.Limits
+		n    int
+		want bool
+	}{
+		{"the request", of(crio, 1.5), 2, true},
+		{"twice the request, or a minimum", of(crio, 1.5), 3, true},
+		{"crun's group in the scope", of(crio+"/container", 2.5, 1, 0), 1, true},
+		{"less than the request", of(crio, 1.5), 1, false},
+		{"best effort", of(strings.ReplaceAll(crio, "burstable", "besteffort")), 1, true},
+		{"guaranteed", of(strings.ReplaceAll(strings.Replace(crio, "kubepods-burstable.slice/", "", 1), "-burstable", ""), .5), 1, false},
+		{"a quota", limited, 1, false},
+		{"containerd", of(pods+"cri-containerd-"+id+".scope", .5), 1, false},
+		{"no group", &limits.Limits{}, 1, false},
+	} {
+		if got := mayInject(c.l, c.n); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

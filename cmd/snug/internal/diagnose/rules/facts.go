@@ -48,6 +48,8 @@ type Facts struct {
 
 	Procs      figure.Of[float64] `json:"gomaxprocs,omitzero"`
 	ProcsBy    string             `json:"gomaxprocs_by,omitempty"`
+	Injector   string             `json:"injector,omitempty"`  // the container runtime that may have set the variable: "CRI-O"; "" = none
+	PodSets    *bool              `json:"pod_sets,omitempty"`  // the pod sets the variable, or may; nil = unknown
 	GOGC       figure.Of[float64] `json:"gogc,omitzero"`       // percent; -1 = off
 	MemLimit   figure.Of[float64] `json:"gomemlimit,omitzero"` // bytes
 	MemLimitBy string             `json:"gomemlimit_by,omitempty"`

@@ -257,6 +257,32 @@ func procsAboveAffinity(f *Facts) *result {
 	return f.tooMany(num(f.CPUs), num(f.CPUs), cpus, f.autoProcs())
 }
 
+// injected reports whether a container runtime, and not the pod, may have set the variable.
+func (f *Facts) injected() bool {
+	return f.ProcsBy == ByEnvironment && f.Injector != "" && none(f.Quota) && (f.PodSets == nil || !*f.PodSets)
+}
+
+// procsInjected says where a GOMAXPROCS comes from that is not in the pod, and what it does to this
+// program's Go.
+func procsInjected(f *Facts) *result {
+	if !f.injected() {
+		return nil
+	}
+	from := f.Injector + " may have set it, or the pod or its image"
+	if f.PodSets != nil {
+		from = f.Injector + " set it, or the image: the pod does not"
+	}
+	does := ". Without it, and without a CPU limit, Go would use all CPUs"
+	if f.follows() {
+		does += "; with it, this program's Go does not follow a limit that a resize adds"
+	}
+	return &result{
+		severity: finding.SeverityInfo,
+		evidence: f.saw(gomaxprocs, cpus),
+		fix:      from + does + `. To choose another value, set GOMAXPROCS in the pod; the annotation skip-gomaxprocs.crio.io: "true" leaves it unset`,
+	}
+}
+
 // overSize fires if the container is not known, as for a profile alone.
 func overSize(f *Facts) *result {
 	if !(num(f.OverSize) >= overSizeAlone) || f.Quota.Read() && f.Procs.Known() || num(f.Used) < minUsed {
@@ -298,10 +324,14 @@ func (f *Facts) unused() float64 {
 // information, because the number of waiting goroutines cannot be seen from outside.
 func (f *Facts) tooFew() *result {
 	p, n := whole(num(f.Procs)), whole(math.Ceil(num(f.Cores)))
+	fix := "GOMAXPROCS=" + n + ", or leave it to Go or snug, if the program has more to do in parallel"
+	if f.injected() {
+		fix = "GOMAXPROCS=" + n + " in the pod, which wins over what " + f.Injector + " injects, if the program has more to do in parallel"
+	}
 	return &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, used, busy, coresThere),
-		fix:      "GOMAXPROCS=" + n + ", or leave it to Go or snug, if the program has more to do in parallel",
+		fix:      fix,
 		verify:   f.bench("--gomaxprocs " + p + "," + n),
 	}
 }

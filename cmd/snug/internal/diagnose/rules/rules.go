@@ -58,6 +58,7 @@ var checks = []struct {
 	{"stale-procs", staleProcs},
 	{"procs-above-quota", procsAboveQuota},
 	{"procs-above-affinity", procsAboveAffinity},
+	{"procs-injected", procsInjected},
 	{"sched-cpu", duty(scheduling)},
 	{"lock-cpu", duty(locking)},
 	{"lock-wait", lockWait},
