@@ -217,7 +217,7 @@ func Resolve(name string) ([]Subject, error) {
 		return inGroup(name)
 	case err == nil:
 		return []Subject{{Name: name}}, nil
-	case denied > 0:
+	case denied > 0, proc.Hidden():
 		return nil, message.Failed("no such process, file or container, "+message.Typed(name), MaybeDenied)
 	}
 	return nil, message.Failed("no such process, file or container, "+message.Typed(name), "snug ps lists the Go processes here")
