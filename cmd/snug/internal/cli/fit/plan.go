@@ -266,6 +266,8 @@ func readExe(name string) (goproc.Exe, error) {
 	switch {
 	case err != nil:
 		return exe, message.Failed(message.Reason(err)+", "+name, "--exe takes the file of a built Go program")
+	case exe.Gccgo():
+		return exe, message.Failed("unsupported: "+exe.What+", "+name, goproc.GccgoHint)
 	case !exe.IsGo:
 		return exe, message.Failed("not a Go program but "+exe.What+", "+name, "name the version of the Go program that it starts: --go 1."+strconv.Itoa(goproc.ThisMinor()))
 	}

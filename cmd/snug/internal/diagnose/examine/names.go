@@ -165,7 +165,7 @@ func (e *NotGo) Error() string {
 func (e *NotGo) hint() string {
 	switch {
 	case e.Guest.Gccgo:
-		return "snug reads what the go command builds without -compiler=gccgo"
+		return goproc.GccgoHint
 	case e.Guest.Path != "":
 		return "start it with GODEBUG=gctrace=1 and give snug doctor what it writes to stderr; or the address of its /debug/pprof or /metrics, if it has one"
 	}

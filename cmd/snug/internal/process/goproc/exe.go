@@ -66,7 +66,7 @@ func ReadExe(path string) (Exe, error) {
 
 // Native reports whether a file is a program or a library in ELF, PE or Mach-O. A script is not
 // native.
-func (e *Exe) Native() bool { return e.IsGo || e.gccgo() || strings.HasSuffix(e.What, notGo) }
+func (e *Exe) Native() bool { return e.IsGo || e.Gccgo() || strings.HasSuffix(e.What, notGo) }
 
 const notGo = " program that Go did not build"
 

@@ -3,7 +3,6 @@
 package goproc
 
 import (
-	"bytes"
 	"io"
 	"strings"
 
@@ -11,9 +10,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// Guest is Go code in a process beside its executable: a library built with -buildmode=c-shared, which
-// has a runtime of its own, as gccgo's programs have, or a plugin, which has not. Nothing of it is
-// read.
+// Guest is Go code in a process that is not read: a library built with -buildmode=c-shared, which has a
+// runtime of its own, a plugin, which has not, or what gccgo built.
 type Guest struct {
 	// Path is the file's path in the process's own mount namespace; "" = there is no such code. It
 	// may hold any bytes.
@@ -34,9 +32,8 @@ func (g Guest) String() string {
 	return "Go in a library, " + g.Path
 }
 
-// Guest returns the first Go code in the files that a process has mapped beside its executable. A
-// library without section headers is not recognised, nor is gccgo's runtime if it was linked
-// statically.
+// Guest returns the first Go code in the files that a process has mapped beside its executable, or the
+// executable itself if gccgo built it. A file without section headers is not recognised.
 func (c *Cache) Guest(p *proc.Process) Guest {
 	exe, _, err := p.Exe()
 	if err != nil {
@@ -47,10 +44,8 @@ func (c *Cache) Guest(p *proc.Process) Guest {
 		return Guest{}
 	}
 	for _, o := range objects {
-		if o.Path == exe {
-			continue
-		}
-		if g := c.guest(p, o); g.Path != "" {
+		// The executable is no guest of its own, unless no Go that snug reads built it.
+		if g := c.guest(p, o); g.Path != "" && (o.Path != exe || g.Gccgo) {
 			return g
 		}
 	}
@@ -76,7 +71,7 @@ func (c *Cache) guest(p *proc.Process, o proc.Object) Guest {
 	if err != nil {
 		return Guest{}
 	}
-	if e.IsGo || e.gccgo() {
+	if e.IsGo || e.Gccgo() {
 		g = Guest{Path: o.Path, Version: e.GoVersion, Gccgo: !e.IsGo}
 	}
 	c.mu.Lock()
@@ -88,27 +83,18 @@ func (c *Cache) guest(p *proc.Process, o proc.Object) Guest {
 	return g
 }
 
-// gccgoBuilt ends What of a program or library that needs gccgo's runtime, or is it.
+// gccgoBuilt ends What of a program or library that gccgo built.
 const gccgoBuilt = " program that gccgo built"
 
-func (e *Exe) gccgo() bool { return strings.HasSuffix(e.What, gccgoBuilt) }
+// GccgoHint is the hint for what gccgo built.
+const GccgoHint = "snug reads what the go command builds without -compiler=gccgo"
 
-// libgo begins the name of gccgo's runtime among the names that a file needs.
-var libgo = []byte("\x00libgo.so.")
+// Gccgo reports whether gccgo built it.
+func (e *Exe) Gccgo() bool { return strings.HasSuffix(e.What, gccgoBuilt) }
 
-// byGccgo reports whether a file names gccgo's runtime as its own name or as one that it needs
-// (elf(5), DT_SONAME and DT_NEEDED).
+// byGccgo reports whether a file has gccgo's section of export data, which stripping leaves (gcc/go,
+// go-backend.c).
 func byGccgo(r io.ReaderAt) bool {
-	const maxNames = 1 << 20
 	h, err := gobin.ReadHeaders(r)
-	if err != nil {
-		return false
-	}
-	s := h.Section(".dynstr")
-	if s == nil {
-		return false
-	}
-	names := make([]byte, min(s.Size, maxNames))
-	n, _ := r.ReadAt(names, int64(min(s.Off, 1<<62)))
-	return bytes.Contains(names[:max(0, n)], libgo)
+	return err == nil && h.Section(".go_export") != nil
 }

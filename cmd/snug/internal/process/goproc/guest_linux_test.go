@@ -13,8 +13,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
-// TestGuest looks at a C program with Go code in a library, and at one with the name of gccgo's runtime
-// in one.
+// TestGuest looks at a C program with Go code in a library, and at one with a library that has gccgo's
+// section.
 func TestGuest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds libraries; run without -short")
@@ -39,8 +39,9 @@ func TestGuest(t *testing.T) {
 	write("go.mod", "module lib\n\ngo 1.26\n")
 	write("main.go", "package main\n\nimport \"C\"\n\nfunc main() {}\n")
 	write("lib.c", "int nothing;\n")
+	write("gccgo.c", "__attribute__((section(\".go_export\"))) int nothing = 1;\n")
 	run("go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", "libshared.so", "main.go")
-	run("gcc", "-shared", "-Wl,-soname,libgo.so.21", "-o", "libgo.so.21", "lib.c")
+	run("gcc", "-shared", "-o", "libgccgo.so", "gccgo.c")
 	run("gcc", "-shared", "-o", "libplain.so", "lib.c")
 	files := NewCache("")
 	for _, c := range []struct {
@@ -49,7 +50,7 @@ func TestGuest(t *testing.T) {
 		text string
 	}{
 		{"libshared.so", Guest{Version: runtime.Version()}, "Go in a library, /lib/x.so (" + runtime.Version() + ")"},
-		{"libgo.so.21", Guest{Gccgo: true}, "Go built by gccgo, /lib/x.so"},
+		{"libgccgo.so", Guest{Gccgo: true}, "Go built by gccgo, /lib/x.so"},
 		{"libplain.so", Guest{}, ""},
 	} {
 		lib := filepath.Join(dir, c.lib)
