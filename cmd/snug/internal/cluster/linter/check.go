@@ -108,10 +108,12 @@ func (l *Linter) Problems() []finding.Gap {
 		if s.Manifest == nil {
 			continue
 		}
-		for _, p := range s.Manifest.Unjudged {
-			all = append(all, finding.Gap{Field: finding.GapKnobs, File: finding.UTF8(s.Path) + ":" + strconv.Itoa(p.Line), Why: finding.UTF8(p.Why)})
-		}
 		template := within(filepath.Dir(s.Path), l.unrendered.charts)
+		for _, p := range s.Manifest.Unjudged {
+			if !template { // of a chart nothing was judged
+				all = append(all, finding.Gap{Field: finding.GapKnobs, File: finding.UTF8(s.Path) + ":" + strconv.Itoa(p.Line), Why: finding.UTF8(p.Why)})
+			}
+		}
 		for _, p := range s.Manifest.Problems {
 			if !p.Template {
 				all = append(all, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(s.Path) + ":" + strconv.Itoa(p.Line), Why: p.Why})
