@@ -133,7 +133,7 @@ func TestHoldersFail(t *testing.T) {
 		{[]string{"--heap", strconv.Itoa(os.Getppid())}, message.ExitFailed, ", pid "},
 		{[]string{"--heap", "--goroutines", without}, message.ExitUsage, "write one of them"},
 		{[]string{"--heap", "--duration", "1s", without}, message.ExitUsage, "--duration is for CPU time"},
-		{[]string{"--goroutines", "../profile/golog/testdata/go1.26.8.log"}, message.ExitUsage, "not a process"},
+		{[]string{"--goroutines", "../profile/golog/testdata/go1.26.8.log"}, message.ExitFailed, "no printed goroutine in it"},
 	} {
 		code, out, talk := snug(t, append([]string{"profile"}, c.args...)...)
 		if code != c.code || out != "" || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {
