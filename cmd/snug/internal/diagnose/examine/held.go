@@ -23,18 +23,27 @@ const (
 	// crowdLooks is how many times the goroutines are read in a watch, and maxCrowd the number of
 	// them up to which it is worth its time: a look takes 10 µs of CPU time for each.
 	crowdLooks, maxCrowd = 9, 20_000
+	// fineLooks is how many looks a watch has if they read fewer than maxCrowd goroutines in all.
+	fineLooks = 65
 	// minMore is the smallest growth of their number over a watch that counts.
 	minMore = 100
+	// maxBlocked bounds the threads whose system calls are read in a look.
+	maxBlocked = 512
 	// maxHolders is how many functions are kept of each kind.
 	maxHolders = 3
 )
 
 // crowd is what the goroutines of a process did in a watch.
 type crowd struct {
+	pid             int
 	source          string
 	at, total, wait []float64 // seconds, goroutines, and those that wait for a mutex, by look
 	waits           map[rules.Holder]float64
-	first, last     map[rules.Holder]float64 // by the go statement that created them
+
+	running, runnable, calling []float64                // goroutines, by look
+	blocked                    []float64                // threads that sleep in system calls, by look
+	calls                      map[rules.Holder]float64 // goroutines in system calls, by what makes them
+	first, last                map[rules.Holder]float64 // by the go statement that created them
 }
 
 // open opens what the runtime records of the process, once. It takes a pass over all of its functions.
@@ -60,10 +69,10 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 	if err := e.open(); err != nil {
 		return err
 	}
-	c := &crowd{waits: map[rules.Holder]float64{}}
+	c := &crowd{pid: e.Proc.Pid(), waits: map[rules.Holder]float64{}, calls: map[rules.Holder]float64{}}
 	begin := time.Now()
-	for look := range crowdLooks {
-		wait := time.NewTimer(time.Until(begin.Add(duration * time.Duration(look) / (crowdLooks - 1))))
+	for look, looks := 0, crowdLooks; look < looks; look++ {
+		wait := time.NewTimer(time.Until(begin.Add(duration * time.Duration(look) / time.Duration(looks-1))))
 		select {
 		case <-ctx.Done():
 		case <-wait.C:
@@ -77,7 +86,13 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 			return err
 		}
 		c.add(g, e.names, time.Since(begin))
+		if n, err := e.Proc.Blocked(maxBlocked); err == nil {
+			c.blocked = append(c.blocked, float64(n))
+		}
 		e.goroutines = c
+		if look == 0 {
+			looks = min(fineLooks, max(crowdLooks, maxCrowd/(g.Total+1)))
+		}
 		if g.Total > maxCrowd {
 			break
 		}
@@ -87,10 +102,25 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 
 func (c *crowd) add(g *holders.Goroutines, names *holders.Names, at time.Duration) {
 	c.source = g.Source
-	waiting := 0.0
+	waiting, running, runnable, calling := 0.0, 0.0, 0.0, 0.0
 	for i := range g.Groups {
 		group := &g.Groups[i]
-		if group.State != "waiting" {
+		switch group.State {
+		case "running":
+			running += float64(group.Count)
+			continue
+		case "runnable", "preempted":
+			runnable += float64(group.Count)
+			continue
+		case "syscall":
+			frames := names.Calls(group.Calls)
+			if _, by := cpuprof.Asks(functions(frames)); by >= 0 && frames[by].Function != "os/signal.loop" {
+				c.calls[holder(frames[by])] += float64(group.Count)
+				calling += float64(group.Count)
+			}
+			continue
+		case "waiting":
+		default:
 			continue
 		}
 		frames := names.Calls(group.Calls)
@@ -100,6 +130,7 @@ func (c *crowd) add(g *holders.Goroutines, names *holders.Names, at time.Duratio
 		}
 	}
 	c.at, c.total, c.wait = append(c.at, at.Seconds()), append(c.total, float64(g.Total)), append(c.wait, waiting)
+	c.running, c.runnable, c.calling = append(c.running, running), append(c.runnable, runnable), append(c.calling, calling)
 	c.last = map[rules.Holder]float64{}
 	for _, by := range g.Creators(names) {
 		c.last[holder(by.Frame)] += float64(by.Count)
@@ -112,12 +143,15 @@ func (c *crowd) add(g *holders.Goroutines, names *holders.Names, at time.Duratio
 // facts adds what was seen to f.
 func (c *crowd) facts(f *rules.Facts) {
 	looks := len(c.at)
-	sum := 0.0
-	for _, n := range c.wait {
-		sum += n
-	}
+	source := c.source + ", " + strconv.Itoa(looks) + " looks"
 	f.Goroutines = figure.New(c.total[looks-1], c.source)
-	f.MutexWaits = figure.New(sum/float64(looks), c.source+", "+strconv.Itoa(looks)+" looks")
+	f.MutexWaits = figure.New(mean(c.wait), source)
+	f.Running, f.Runnable, f.Calling = figure.New(mean(c.running), source), figure.New(mean(c.runnable), source), figure.New(mean(c.calling), source)
+	f.Callers = largest(c.calls, 1/float64(looks))
+	if n := len(c.blocked); n > 0 {
+		f.Blocked = figure.New(mean(c.blocked), "/proc/"+strconv.Itoa(c.pid)+"/task/*/syscall, "+strconv.Itoa(n)+" looks")
+		f.AlwaysBlocked = figure.New(slices.Min(c.blocked), f.Blocked.Source)
+	}
 	f.Waiters = largest(c.waits, 1/float64(looks))
 	if f.GoroutineGrowth = observe.Trend(c.at, c.total, minMore, strconv.Itoa(looks)+" looks"); f.GoroutineGrowth != nil {
 		more := map[rules.Holder]float64{}
@@ -126,6 +160,14 @@ func (c *crowd) facts(f *rules.Facts) {
 		}
 		f.Creators = largest(more, 1)
 	}
+}
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
 }
 
 // holding adds the functions that allocated what is live to f.

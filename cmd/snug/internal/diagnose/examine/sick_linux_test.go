@@ -78,7 +78,7 @@ func TestSick(t *testing.T) {
 	}
 }
 
-// TestGrowing: growth and a queue for a mutex are found, and what warms up or is garbage is not taken for
+// TestGrowing: growth, a queue for a mutex and held Ps are found, and what warms up or is garbage is not taken for
 // growth.
 func TestGrowing(t *testing.T) {
 	files := goproc.NewCache("")
@@ -88,6 +88,7 @@ func TestGrowing(t *testing.T) {
 		{"abandon", "goroutine-growth", "main.abandon"},
 		{"queue", "lock-wait", "main.hold"},
 		{"threads", "thread-growth", "bound how many"},
+		{"blocked", "procs-held", "main.sleepy"},
 	} {
 		t.Run(c.disease, func(t *testing.T) {
 			pid := sick(t, c.disease)
@@ -104,14 +105,14 @@ func TestGrowing(t *testing.T) {
 			t.Errorf("%+v", e)
 		})
 	}
-	for _, healthy := range []string{"garbage", "cache"} {
+	for _, healthy := range []string{"garbage", "cache", "served"} {
 		t.Run(healthy, func(t *testing.T) {
 			e, err := Process(t.Context(), sick(t, healthy), 8*time.Second, files)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, f := range e.Findings {
-				if strings.HasSuffix(f.ID, "-growth") {
+				if strings.HasSuffix(f.ID, "-growth") || f.ID == "procs-held" {
 					t.Errorf("%+v", f)
 				}
 			}

@@ -97,6 +97,13 @@ type Facts struct {
 	Goroutines      figure.Of[float64] `json:"goroutines,omitzero"`
 	MutexWaits      figure.Of[float64] `json:"mutex_waits,omitzero"` // goroutines that wait for a mutex, on average
 	Waiters         []Holder           `json:"waiters,omitempty"`    // where they wait
+	// Goroutines by what they do, on average, and threads that sleep in the kernel for them.
+	Running       figure.Of[float64] `json:"running,omitzero"`
+	Runnable      figure.Of[float64] `json:"runnable,omitzero"`       // wait for a P
+	Calling       figure.Of[float64] `json:"calling,omitzero"`        // are in system calls or in C
+	Callers       []Holder           `json:"callers,omitempty"`       // what makes these calls
+	Blocked       figure.Of[float64] `json:"blocked,omitzero"`        // threads that sleep in system calls, the runtime's monitor included
+	AlwaysBlocked figure.Of[float64] `json:"always_blocked,omitzero"` // the smallest number of them in a look
 
 	// From an execution trace. None of these is CPU time.
 	GCHeld   figure.Of[float64] `json:"gc_held,omitzero"`   // share of the Ps' time held by the collector, 0 to 1, without idle marking

@@ -35,6 +35,11 @@ var (
 	goroutines = shown{"goroutines", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.Goroutines }}
 	mutexWaits = shown{"goroutines waiting for a mutex", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.MutexWaits }}
 	age        = shown{"running for", finding.UnitSeconds, func(f *Facts) figure.Of[float64] { return f.Age }}
+	running    = shown{"goroutines running", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Running }}
+	runnable   = shown{"goroutines waiting for a P", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Runnable }}
+	calling    = shown{"goroutines in system calls", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Calling }}
+	blocked    = shown{"threads asleep in system calls", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Blocked }}
+	always     = shown{"threads always asleep in system calls", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.AlwaysBlocked }}
 	used       = shown{"CPU used", finding.UnitCores, func(f *Facts) figure.Of[float64] { return f.Used }}
 	kernelWait = shown{"threads waiting for a CPU", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.KernelWait }}
 	idle       = shown{"time that its CPUs were idle", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Idle }}
@@ -60,7 +65,7 @@ var (
 
 // Seen returns all known figures, in reporting order.
 func (f *Facts) Seen() []finding.Evidence {
-	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, goroutines, mutexWaits, used, kernelWait, idle, throttled, busy, spinning, cycles, callRate, callBytes, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
+	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, goroutines, mutexWaits, running, runnable, calling, blocked, always, used, kernelWait, idle, throttled, busy, spinning, cycles, callRate, callBytes, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
 }
 
 // saw returns the evidence for the figures that are known. A limit that is none has

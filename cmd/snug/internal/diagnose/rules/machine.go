@@ -32,6 +32,8 @@ const (
 	// maxIdle is the share of idle time up to which the CPUs count as taken by others. The
 	// kernel does not always wake a thread on a free CPU.
 	maxIdle = 0.15
+	// minOthers is the share of the CPUs that others must use. Threads also wait for each other.
+	minOthers = 0.2
 )
 
 // neighbours finds threads that wait for a CPU for a reason other than the quota and the
@@ -40,7 +42,7 @@ func neighbours(f *Facts) *result {
 	if !(num(f.KernelWait) >= minWaiting && num(f.KernelWait) > minWaitShare*num(f.Used) && num(f.Procs) <= num(f.CPUs) && num(f.Used) < 0.8*num(f.Cores)) {
 		return nil
 	}
-	if !(num(f.Idle) <= maxIdle) || !f.Quota.Read() || num(f.Quota) > 0 && !(num(f.Throttled) < 0.05) {
+	if others := (1-num(f.Idle))*num(f.CPUs) - num(f.Used); !(num(f.Idle) <= maxIdle && others >= minOthers*num(f.CPUs)) || !f.Quota.Read() || num(f.Quota) > 0 && !(num(f.Throttled) < 0.05) {
 		return nil
 	}
 	return &result{
@@ -59,7 +61,7 @@ func subCoreQuota(f *Facts) *result {
 		evidence: f.saw(quota, throttled),
 		fix:      "a quota of one core if latency matters: one thread alone uses this one up before its period ends",
 	}
-	if num(f.Procs) > 1 {
+	if procsHeld(f) == nil && num(f.Procs) > 1 {
 		res.evidence = append(res.evidence, f.saw(gomaxprocs)...)
 		res.fix = "GOMAXPROCS=1, as snug sets below one core, unless its goroutines block in system calls; or a quota of one core"
 		res.verify = f.bench("--gomaxprocs 1," + whole(num(f.Procs)))

@@ -343,22 +343,3 @@ func procsTooFew(f *Facts) *result {
 	}
 	return f.tooFew()
 }
-
-// heldShare is the share of the Ps' time spent neither running nor waiting for a CPU.
-const heldShare = 0.25
-
-// procsHeld finds threads that sleep in the kernel and keep their Ps.
-func procsHeld(f *Facts) *result {
-	p := num(f.Procs)
-	held := num(f.Busy) - num(f.Used) - num(f.KernelWait)
-	if !(num(f.Busy) >= 0.95*p && held >= heldShare*p && num(f.Used) < 0.8*min(num(f.Cores), p)) {
-		return nil
-	}
-	n := whole(2 * p)
-	return &result{
-		severity: finding.SeverityWarning,
-		evidence: f.saw(gomaxprocs, busy, used, kernelWait),
-		fix:      "GOMAXPROCS=" + n + ", or SNUG_ADAPT=cpu with snug in the program",
-		verify:   f.bench("--gomaxprocs " + whole(p) + "," + n),
-	}
-}

@@ -60,6 +60,9 @@ func (*Process) AuxEntry() (uint64, error) { return 0, ErrNotLinux }
 // RunDelay needs Linux.
 func (*Process) RunDelay(int) (Delays, error) { return Delays{}, ErrNotLinux }
 
+// Blocked needs Linux.
+func (*Process) Blocked(int) (int, error) { return 0, ErrNotLinux }
+
 // Exe needs Linux.
 func (*Process) Exe() (string, bool, error) { return "", false, ErrNotLinux }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -427,4 +428,34 @@ func TestFake(t *testing.T) {
 			t.Error("it is fine")
 		}
 	})
+}
+
+// TestBlocked: a thread that sleeps in nanosleep counts, and one that runs or waits for a futex does not.
+func TestBlocked(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	p, err := Open(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for n := 0; n != 1; {
+		if n, err = p.Blocked(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string]bool{
+		"running\n": false, "": false, "-1 0x7ffc 0x45\n": false,
+		"202 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffc 0x45\n": runtime.GOARCH != "amd64",
+		"98 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffc 0x45\n":  runtime.GOARCH != "arm64",
+		"441 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffc 0x45\n": false, "0 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffc 0x45\n": true,
+	} {
+		if got := blocks([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
 }

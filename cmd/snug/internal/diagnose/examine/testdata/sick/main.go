@@ -16,6 +16,7 @@ func main() {
 	disease := map[string]func(){
 		"timers": timers, "goroutines": goroutines, "messages": messages, "lock": lock, "queue": queue, "stacks": stacks, "calls": calls,
 		"leak": leak, "foreign": foreign, "abandon": abandon, "threads": threads, "none": none, "garbage": garbage, "cache": cache,
+		"blocked": blocked, "served": served,
 	}[os.Getenv("DISEASE")]
 	fmt.Println("ready")
 	go disease()
@@ -194,6 +195,45 @@ func cache() {
 	for range time.Tick(10 * time.Millisecond) {
 		kept = append(kept, filled(room/200))
 		room -= room / 200
+	}
+}
+
+// blocked lets many goroutines sleep in the kernel, and compute between.
+func blocked() {
+	for range 128 {
+		go sleepy()
+	}
+}
+
+func sleepy() {
+	for text := make([]byte, 12<<10); ; {
+		left := syscall.NsecToTimespec(int64(3 * time.Millisecond))
+		for syscall.Nanosleep(&left, &left) == syscall.EINTR {
+		}
+		sha256.Sum256(text)
+	}
+}
+
+// served lets as many sleep where the scheduler knows of it, beside system calls that do not block and
+// one that always does.
+func served() {
+	var pipe [2]int
+	if err := syscall.Pipe(pipe[:]); err != nil {
+		panic(err)
+	}
+	go syscall.Read(pipe[0], make([]byte, 1))
+	null, err := os.OpenFile("/dev/null", os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	for range 128 {
+		go func() {
+			for text := make([]byte, 12<<10); ; {
+				time.Sleep(3 * time.Millisecond)
+				sha256.Sum256(text)
+				write(null)
+			}
+		}()
 	}
 }
 

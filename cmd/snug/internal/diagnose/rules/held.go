@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"math"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+const (
+	// heldShare is the share of the Ps whose threads neither run nor wait for a CPU.
+	heldShare = 0.25
+	// heldUsed is the share of the CPU time it could get up to which Ps, not the CPU, hold a
+	// program up.
+	heldUsed = 0.9
+)
+
+// asleep returns the threads that sleep in system calls for a while, on average. Those that always
+// do, the runtime's monitor among them, hold no P: the monitor takes it away within 10 ms
+// (runtime/proc.go, retake).
+func (f *Facts) asleep() float64 { return num(f.Blocked) - max(1, num(f.AlwaysBlocked)) }
+
+// heldByCalls reports whether goroutines in system calls hold Ps that others wait for. Neither
+// throttling nor other programs look like this: they stop goroutines that run, and threads that do
+// not sleep.
+func (f *Facts) heldByCalls() bool {
+	p := num(f.Procs)
+	held := num(f.Busy) - num(f.Running) - num(f.Spinning)
+	return held >= heldShare*p && num(f.Calling) >= held && f.asleep() >= held/2 && num(f.Runnable) >= p &&
+		num(f.Used) < heldUsed*min(num(f.Cores), p)
+}
+
+// heldByThreads reports the same where goroutines cannot be read. Under throttling and beside other
+// programs it sees nothing, because threads that return from their calls wait for a CPU.
+func (f *Facts) heldByThreads() bool {
+	p := num(f.Procs)
+	return num(f.Busy)-num(f.Used)-num(f.KernelWait) >= heldShare*p && num(f.Used) < 0.8*min(num(f.Cores), p)
+}
+
+// procsHeld finds threads that sleep in the kernel and keep their Ps.
+func procsHeld(f *Facts) *result {
+	p := num(f.Procs)
+	byCalls := f.heldByCalls()
+	if !(num(f.Busy) >= 0.95*p && num(f.Used) >= minUsed && (byCalls || f.heldByThreads())) {
+		return nil
+	}
+	res := &result{
+		severity: finding.SeverityWarning,
+		evidence: f.saw(gomaxprocs, busy, running, runnable, calling, blocked, always, used, coresThere, kernelWait),
+	}
+	n := 2 * p
+	if byCalls {
+		// Each P gives the same CPU time as now, as long as a goroutine waits for it.
+		n = min(max(n, math.Ceil(p*num(f.Cores)/num(f.Used))), p+math.Floor(num(f.Runnable)))
+	}
+	res.fix = "GOMAXPROCS=" + whole(n) + ", an estimate"
+	if byCalls {
+		res.fix += ": " + whole(p) + " x CPU time it can get / CPU used, and at least twice " + whole(p)
+	}
+	res.fix += "; or SNUG_ADAPT=cpu with snug in the program"
+	if byCalls && len(f.Callers) > 0 {
+		by := f.Callers[0]
+		res.evidence = append(res.evidence, finding.Evidence{What: "in calls of " + by.Function, Value: by.N, Unit: finding.UnitMean, Source: "goroutines", Raw: by.At})
+		res.fix += "; or fewer calls that block, in " + by.in()
+	}
+	res.verify = f.bench("--gomaxprocs " + whole(p) + "," + whole(n) + "," + whole(2*n))
+	return res
+}
