@@ -14,6 +14,9 @@ const (
 	// heldUsed is the share of the CPU time it could get up to which Ps, not the CPU, hold a
 	// program up.
 	heldUsed = 0.9
+	// mostPs is the number of Ps for each core up to which more of them were shown to help
+	// (e2e/prove/advice/block). Each also costs CPU time.
+	mostPs = 16
 )
 
 // asleep returns the threads that sleep in system calls for a while, on average. Those that always
@@ -42,7 +45,8 @@ func (f *Facts) heldByThreads() bool {
 func procsHeld(f *Facts) *result {
 	p := num(f.Procs)
 	byCalls := f.heldByCalls()
-	if !(num(f.Busy) >= 0.95*p && num(f.Used) >= minUsed && (byCalls || f.heldByThreads())) {
+	most := mostPs * math.Ceil(num(f.Cores))
+	if !(2*p <= most && num(f.Busy) >= 0.95*p && num(f.Used) >= minUsed && (byCalls || f.heldByThreads())) {
 		return nil
 	}
 	res := &result{
@@ -52,12 +56,13 @@ func procsHeld(f *Facts) *result {
 	n := 2 * p
 	if byCalls {
 		// Each P gives the same CPU time as now, as long as a goroutine waits for it.
-		n = min(max(n, math.Ceil(p*num(f.Cores)/num(f.Used))), p+math.Floor(num(f.Runnable)))
+		n = min(max(n, math.Ceil(p*num(f.Cores)/num(f.Used))), p+math.Floor(num(f.Runnable)), most)
 	}
-	res.fix = "GOMAXPROCS=" + whole(n) + ", an estimate"
+	res.fix = "GOMAXPROCS=" + whole(n) + ", an estimate: "
 	if byCalls {
-		res.fix += ": " + whole(p) + " x CPU time it can get / CPU used, and at least twice " + whole(p)
+		res.fix += whole(p) + " x CPU time it can get / CPU used, but "
 	}
+	res.fix += "at least twice " + whole(p)
 	res.fix += "; or SNUG_ADAPT=cpu with snug in the program"
 	if byCalls && len(f.Callers) > 0 {
 		by := f.Callers[0]

@@ -57,6 +57,10 @@ func (f *Facts) tooMany(most, n float64, limit shown, fix string) *result {
 		fix:      value + fix,
 		verify:   f.bench("--gomaxprocs " + whole(n) + "," + whole(num(f.Procs))),
 	}
+	if f.asleep() >= n {
+		res.evidence = append(res.evidence, f.saw(calling, blocked, always)...)
+		res.fix += "; only if a measurement shows no loss: goroutines sleep in system calls here, and may need the Ps"
+	}
 	harm, seen := f.suffers()
 	res.evidence = append(res.evidence, seen...)
 	if harm {
