@@ -5,6 +5,7 @@ package examine
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -43,6 +44,7 @@ type crowd struct {
 	running, runnable, calling []float64                // goroutines, by look
 	blocked                    []float64                // threads that sleep in system calls, by look
 	calls                      map[rules.Holder]float64 // goroutines in system calls, by what makes them
+	always                     map[rules.Holder]float64 // the smallest number of them in a look
 	first, last                map[rules.Holder]float64 // by the go statement that created them
 }
 
@@ -103,6 +105,7 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 func (c *crowd) add(g *holders.Goroutines, names *holders.Names, at time.Duration) {
 	c.source = g.Source
 	waiting, running, runnable, calling := 0.0, 0.0, 0.0, 0.0
+	calls := map[rules.Holder]float64{}
 	for i := range g.Groups {
 		group := &g.Groups[i]
 		switch group.State {
@@ -115,7 +118,7 @@ func (c *crowd) add(g *holders.Goroutines, names *holders.Names, at time.Duratio
 		case "syscall":
 			frames := names.Calls(group.Calls)
 			if _, by := cpuprof.Asks(functions(frames)); by >= 0 && frames[by].Function != "os/signal.loop" {
-				c.calls[holder(frames[by])] += float64(group.Count)
+				calls[holder(frames[by])] += float64(group.Count)
 				calling += float64(group.Count)
 			}
 			continue
@@ -130,6 +133,15 @@ func (c *crowd) add(g *holders.Goroutines, names *holders.Names, at time.Duratio
 		}
 	}
 	c.at, c.total, c.wait = append(c.at, at.Seconds()), append(c.total, float64(g.Total)), append(c.wait, waiting)
+	if len(c.at) == 1 {
+		c.always = maps.Clone(calls)
+	}
+	for h, n := range calls {
+		c.calls[h] += n
+	}
+	for h, n := range c.always {
+		c.always[h] = min(n, calls[h])
+	}
 	c.running, c.runnable, c.calling = append(c.running, running), append(c.runnable, runnable), append(c.calling, calling)
 	c.last = map[rules.Holder]float64{}
 	for _, by := range g.Creators(names) {
@@ -147,7 +159,11 @@ func (c *crowd) facts(f *rules.Facts) {
 	f.Goroutines = figure.New(c.total[looks-1], c.source)
 	f.MutexWaits = figure.New(mean(c.wait), source)
 	f.Running, f.Runnable, f.Calling = figure.New(mean(c.running), source), figure.New(mean(c.runnable), source), figure.New(mean(c.calling), source)
-	f.Callers = largest(c.calls, 1/float64(looks))
+	callers := map[rules.Holder]float64{}
+	for h, n := range c.calls {
+		callers[h] = n/float64(looks) - c.always[h]
+	}
+	f.Callers = largest(callers, 1)
 	if n := len(c.blocked); n > 0 {
 		f.Blocked = figure.New(mean(c.blocked), "/proc/"+strconv.Itoa(c.pid)+"/task/*/syscall, "+strconv.Itoa(n)+" looks")
 		f.AlwaysBlocked = figure.New(slices.Min(c.blocked), f.Blocked.Source)

@@ -101,7 +101,7 @@ type Facts struct {
 	Running       figure.Of[float64] `json:"running,omitzero"`
 	Runnable      figure.Of[float64] `json:"runnable,omitzero"`       // wait for a P
 	Calling       figure.Of[float64] `json:"calling,omitzero"`        // are in system calls or in C
-	Callers       []Holder           `json:"callers,omitempty"`       // what makes these calls
+	Callers       []Holder           `json:"callers,omitempty"`       // what makes these calls, without those that were never seen to end
 	Blocked       figure.Of[float64] `json:"blocked,omitzero"`        // threads that sleep in system calls, the runtime's monitor included
 	AlwaysBlocked figure.Of[float64] `json:"always_blocked,omitzero"` // the smallest number of them in a look
 

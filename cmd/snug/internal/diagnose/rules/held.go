@@ -30,7 +30,7 @@ func (f *Facts) asleep() float64 { return num(f.Blocked) - max(1, num(f.AlwaysBl
 func (f *Facts) heldByCalls() bool {
 	p := num(f.Procs)
 	held := num(f.Busy) - num(f.Running) - num(f.Spinning)
-	return held >= heldShare*p && num(f.Calling) >= held && f.asleep() >= held/2 && num(f.Runnable) >= p &&
+	return num(f.Busy) >= 0.9*p && held >= heldShare*p && num(f.Calling) >= held && f.asleep() >= held/2 && num(f.Runnable) >= p &&
 		num(f.Used) < heldUsed*min(num(f.Cores), p)
 }
 
@@ -38,7 +38,7 @@ func (f *Facts) heldByCalls() bool {
 // programs it sees nothing, because threads that return from their calls wait for a CPU.
 func (f *Facts) heldByThreads() bool {
 	p := num(f.Procs)
-	return num(f.Busy)-num(f.Used)-num(f.KernelWait) >= heldShare*p && num(f.Used) < 0.8*min(num(f.Cores), p)
+	return num(f.Busy) >= 0.95*p && num(f.Busy)-num(f.Used)-num(f.KernelWait) >= heldShare*p && num(f.Used) < 0.8*min(num(f.Cores), p)
 }
 
 // procsHeld finds threads that sleep in the kernel and keep their Ps.
@@ -46,7 +46,7 @@ func procsHeld(f *Facts) *result {
 	p := num(f.Procs)
 	byCalls := f.heldByCalls()
 	most := mostPs * math.Ceil(num(f.Cores))
-	if !(2*p <= most && num(f.Busy) >= 0.95*p && num(f.Used) >= minUsed && (byCalls || f.heldByThreads())) {
+	if !(2*p <= most && num(f.Used) >= minUsed && (byCalls || f.heldByThreads())) {
 		return nil
 	}
 	res := &result{
@@ -62,11 +62,10 @@ func procsHeld(f *Facts) *result {
 	if byCalls {
 		res.fix += whole(p) + " x CPU time it can get / CPU used, but "
 	}
-	res.fix += "at least twice " + whole(p)
-	res.fix += "; or SNUG_ADAPT=cpu with snug in the program"
+	res.fix += "at least twice " + whole(p) + "; or SNUG_ADAPT=cpu with snug in the program"
 	if byCalls && len(f.Callers) > 0 {
 		by := f.Callers[0]
-		res.evidence = append(res.evidence, finding.Evidence{What: "in calls of " + by.Function, Value: by.N, Unit: finding.UnitMean, Source: "goroutines", Raw: by.At})
+		res.evidence = append(res.evidence, finding.Evidence{What: "in calls of " + by.Function + " that end", Value: by.N, Unit: finding.UnitMean, Source: "goroutines", Raw: by.At})
 		res.fix += "; or fewer calls that block, in " + by.in()
 	}
 	res.verify = f.bench("--gomaxprocs " + whole(p) + "," + whole(n) + "," + whole(2*n))
