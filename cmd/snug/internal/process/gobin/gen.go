@@ -65,12 +65,13 @@ func table() ([]byte, error) {
 	b.WriteString("// layouts by minor release, from the DWARF of\n")
 	fmt.Fprintf(&b, "// %s.\n", strings.Join(releases, ", "))
 	b.WriteString("// amd64 and arm64 agree.\nvar layouts = map[int]Layout{\n")
-	var after bytes.Buffer
+	var after, last bytes.Buffer
 	for _, release := range releases {
 		var first gobin.Layout
 		var records gobin.Offsets
+		var sched gobin.Sched
 		for i, arch := range []string{"amd64", "arm64"} {
-			f, o, err := build(dir, release, arch)
+			f, o, s, err := build(dir, release, arch)
 			if err != nil {
 				return nil, fmt.Errorf("%s %s: %w", release, arch, err)
 			}
@@ -80,16 +81,19 @@ func table() ([]byte, error) {
 			}
 			l.Source = "table"
 			if i == 0 {
-				first, records = l, o
+				first, records, sched = l, o, s
 				entry(&b, f.Minor, l)
 				entry(&after, f.Minor, o)
-			} else if l != first || o != records {
+				line(&last, f.Minor, s)
+			} else if l != first || o != records || s != sched {
 				return nil, fmt.Errorf("%s: %s differs", release, arch)
 			}
 		}
 	}
 	b.WriteString("}\n\n// records are offsets by minor release, from the same DWARF.\nvar records = map[int]Offsets{\n")
 	b.Write(after.Bytes())
+	b.WriteString("}\n\n// scheds are offsets by minor release, from the same DWARF.\nvar scheds = map[int]Sched{\n")
+	b.Write(last.Bytes())
 	b.WriteString("}\n")
 	return format.Source(b.Bytes())
 }
@@ -103,17 +107,95 @@ func entry(b *bytes.Buffer, minor int, l any) {
 	b.WriteString("},\n")
 }
 
-// offsets reads the offsets of records from a program's DWARF.
-func offsets(exe string) (o gobin.Offsets, err error) {
+// line is entry on one line.
+func line(b *bytes.Buffer, minor int, l any) {
+	fmt.Fprintf(b, "%d: %s,\n", minor, strings.ReplaceAll(fmt.Sprintf("%+v", l), " ", ", "))
+}
+
+// debugInfo opens a program's DWARF.
+func debugInfo(exe string) (*dwarf.Data, error) {
 	f, err := elf.Open(exe)
 	if err != nil {
-		return o, err
+		return nil, err
 	}
 	defer f.Close()
-	d, err := f.DWARF()
-	if err != nil {
-		return o, err
+	return f.DWARF()
+}
+
+// sched reads the offsets of counters and histograms from a program's DWARF.
+func sched(d *dwarf.Data) (gobin.Sched, error) {
+	types := map[string]*dwarf.StructType{}
+	for r := d.Reader(); ; {
+		e, err := r.Next()
+		if err != nil {
+			return gobin.Sched{}, err
+		}
+		if e == nil {
+			break
+		}
+		name, _ := e.Val(dwarf.AttrName).(string)
+		switch name {
+		case "runtime.schedt", "runtime.mstats", "runtime.p", "runtime.timeHistogram":
+			t, err := d.Type(e.Offset)
+			if err != nil {
+				return gobin.Sched{}, err
+			}
+			if s, ok := t.(*dwarf.StructType); ok {
+				types[name] = s
+			}
+		}
 	}
+	// from returns the distance of the first of paths that exists.
+	from := func(name string, base int64, paths ...string) int64 {
+		for _, path := range paths {
+			if at, ok := inside(types[name], path); ok {
+				return at - base
+			}
+		}
+		return -1
+	}
+	spinning, pause := from("runtime.schedt", 0, "nmspinning"), from("runtime.mstats", 0, "pause_total_ns")
+	if spinning < 0 || pause < 0 || types["runtime.timeHistogram"] == nil {
+		return gobin.Sched{}, fmt.Errorf("a struct of the runtime is missing")
+	}
+	return gobin.Sched{
+		TimeToRun:     from("runtime.schedt", spinning, "timeToRun"),
+		StopsGC:       from("runtime.schedt", spinning, "stwTotalTimeGC"),
+		SysGs:         from("runtime.schedt", spinning, "ngsys"),
+		FreeGs:        from("runtime.schedt", spinning, "gFree.n", "gFree.stack.size"),
+		FreeGsNoStack: from("runtime.schedt", spinning, "gFree.noStack.size"),
+		GCPauseDist:   from("runtime.mstats", pause, "gcPauseDist"),
+		PFreeGs:       from("runtime.p", 0, "gFree.n", "gFree.size"),
+		Histogram:     types["runtime.timeHistogram"].ByteSize,
+	}, nil
+}
+
+// inside returns the offset of a field of fields: "gFree.n".
+func inside(t *dwarf.StructType, path string) (int64, bool) {
+	if t == nil {
+		return 0, false
+	}
+	name, rest, more := strings.Cut(path, ".")
+	for _, field := range t.Field {
+		if field.Name != name {
+			continue
+		}
+		if !more {
+			return field.ByteOffset, true
+		}
+		of := field.Type
+		if named, ok := of.(*dwarf.TypedefType); ok {
+			of = named.Type
+		}
+		s, _ := of.(*dwarf.StructType)
+		at, ok := inside(s, rest)
+		return field.ByteOffset + at, ok
+	}
+	return 0, false
+}
+
+// offsets reads the offsets of records from a program's DWARF.
+func offsets(d *dwarf.Data) (o gobin.Offsets, err error) {
 	fields := map[string]map[string]*int64{
 		"runtime.g": {
 			"sched": &o.Sched, "syscallsp": &o.SyscallSP, "syscallpc": &o.SyscallPC, "atomicstatus": &o.Status, "goid": &o.ID,
@@ -172,7 +254,7 @@ func wrapper(root string) (uint8, error) {
 }
 
 // build builds the program in dir with a release and opens it.
-func build(dir, release, arch string) (f *gobin.File, o gobin.Offsets, err error) {
+func build(dir, release, arch string) (f *gobin.File, o gobin.Offsets, s gobin.Sched, err error) {
 	run := func(command string, env ...string) ([]byte, error) {
 		args := strings.Fields(command)
 		cmd := exec.Command(args[0], args[1:]...)
@@ -187,7 +269,7 @@ func build(dir, release, arch string) (f *gobin.File, o gobin.Offsets, err error
 	exe := filepath.Join(dir, "m-"+arch)
 	out, err := run("go env GOROOT", "GOTOOLCHAIN="+release)
 	if err != nil {
-		return nil, o, err
+		return nil, o, s, err
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	root := lines[len(lines)-1] // after the lines about a download
@@ -197,31 +279,38 @@ func build(dir, release, arch string) (f *gobin.File, o gobin.Offsets, err error
 		copied := filepath.Join(dir, release)
 		if _, err := os.Stat(copied); err != nil {
 			if err := os.CopyFS(copied, os.DirFS(root)); err != nil {
-				return nil, o, err
+				return nil, o, s, err
 			}
 		}
 		if _, err := run(filepath.Join(copied, "bin", "go")+" build -o "+exe+" .", "GOROOT="+copied); err != nil {
-			return nil, o, err
+			return nil, o, s, err
 		}
 	}
-	if o, err = offsets(exe); err != nil {
-		return nil, o, err
+	d, err := debugInfo(exe)
+	if err != nil {
+		return nil, o, s, err
+	}
+	if o, err = offsets(d); err != nil {
+		return nil, o, s, err
+	}
+	if s, err = sched(d); err != nil {
+		return nil, o, s, err
 	}
 	if o.Wrapper, err = wrapper(root); err != nil {
-		return nil, o, err
+		return nil, o, s, err
 	}
 	r, err := os.Open(exe)
 	if err != nil {
-		return nil, o, err
+		return nil, o, s, err
 	}
 	defer r.Close()
 	info, err := r.Stat()
 	if err != nil {
-		return nil, o, err
+		return nil, o, s, err
 	}
 	if f, err = gobin.Open(r, info.Size()); err != nil {
-		return nil, o, err
+		return nil, o, s, err
 	}
 	f.Layout() // while the file is open
-	return f, o, nil
+	return f, o, s, nil
 }

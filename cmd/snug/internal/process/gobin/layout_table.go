@@ -403,3 +403,17 @@ var records = map[int]Offsets{
 		Wrapper:    0x17,
 	},
 }
+
+// scheds are offsets by minor release, from the same DWARF.
+var scheds = map[int]Sched{
+	18: {TimeToRun: 220, StopsGC: -1, SysGs: -20, FreeGs: 84, FreeGsNoStack: -1, GCPauseDist: 9328, PFreeGs: 2472, Histogram: 5768},
+	19: {TimeToRun: 220, StopsGC: -1, SysGs: -20, FreeGs: 84, FreeGsNoStack: -1, GCPauseDist: 4144, PFreeGs: 2472, Histogram: 5768},
+	20: {TimeToRun: 228, StopsGC: -1, SysGs: -20, FreeGs: 92, FreeGsNoStack: -1, GCPauseDist: 4144, PFreeGs: 2472, Histogram: 1296},
+	21: {TimeToRun: 228, StopsGC: -1, SysGs: -20, FreeGs: 92, FreeGsNoStack: -1, GCPauseDist: 4144, PFreeGs: 2472, Histogram: 1296},
+	22: {TimeToRun: 228, StopsGC: 4132, SysGs: -20, FreeGs: 92, FreeGsNoStack: -1, GCPauseDist: -1, PFreeGs: 2472, Histogram: 1296},
+	23: {TimeToRun: 228, StopsGC: 4132, SysGs: -20, FreeGs: 92, FreeGsNoStack: -1, GCPauseDist: -1, PFreeGs: 2464, Histogram: 1296},
+	24: {TimeToRun: 228, StopsGC: 4132, SysGs: -20, FreeGs: 92, FreeGsNoStack: -1, GCPauseDist: -1, PFreeGs: 2464, Histogram: 1296},
+	25: {TimeToRun: 244, StopsGC: 4148, SysGs: -20, FreeGs: 84, FreeGsNoStack: 100, GCPauseDist: -1, PFreeGs: 2464, Histogram: 1296},
+	26: {TimeToRun: 244, StopsGC: 4148, SysGs: -20, FreeGs: 84, FreeGsNoStack: 100, GCPauseDist: -1, PFreeGs: 2472, Histogram: 1296},
+	27: {TimeToRun: 244, StopsGC: 4148, SysGs: -20, FreeGs: 84, FreeGsNoStack: 100, GCPauseDist: -1, PFreeGs: 2472, Histogram: 1296},
+}

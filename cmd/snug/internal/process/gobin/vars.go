@@ -25,6 +25,9 @@ type Vars struct {
 	// later): GOMAXPROCS was set by the environment or by the program.
 	CustomGOMAXPROCS Var
 	// Spinning is runtime.sched.nmspinning, an int32. The int32 before it, at
-	// Addr-4, is sched.npidle.
+	// Addr-4, is sched.npidle. Sched holds offsets from it.
 	Spinning Var
+	// AllGs and AllPs are runtime.allgs and runtime.allp, slices of pointers. The goroutines
+	// are also the ended ones.
+	AllGs, AllPs Var
 }

@@ -59,7 +59,7 @@ type ballot struct {
 
 func vote(f *File) Vars {
 	wanted := map[string]bool{accumulate: true}
-	for _, list := range [][]voter{gomaxprocsVoters, gcControllerVoters, pauseVoters, cpuStatsVoters, customVoters, spinningVoters} {
+	for _, list := range [][]voter{gomaxprocsVoters, gcControllerVoters, pauseVoters, cpuStatsVoters, customVoters, spinningVoters, allGsVoters, allPsVoters} {
 		for _, v := range list {
 			for _, name := range v {
 				wanted[name] = true
@@ -74,6 +74,8 @@ func vote(f *File) Vars {
 		CPUStats:         b.cpuStats(),
 		CustomGOMAXPROCS: b.custom(),
 		Spinning:         b.spinning(),
+		AllGs:            b.count(allGsVoters, slices8).unanimous(2),
+		AllPs:            b.count(allPsVoters, slices8).unanimous(5),
 	}
 }
 

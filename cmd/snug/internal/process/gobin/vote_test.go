@@ -37,6 +37,8 @@ func TestVotes(t *testing.T) {
 				check("PauseTotal", v.PauseTotal, truth.field("runtime.memstats", "runtime.mstats", "pause_total_ns"))
 				check("Spinning", v.Spinning, truth.field("runtime.sched", "runtime.schedt", "nmspinning"))
 				check("npidle", Var{Addr: v.Spinning.Addr - 4}, truth.field("runtime.sched", "runtime.schedt", "npidle"))
+				check("AllGs", v.AllGs, truth.of("runtime.allgs"))
+				check("AllPs", v.AllPs, truth.of("runtime.allp"))
 				check("CPUStats", v.CPUStats, ifSince(t, f, 21, truth.field("runtime.work", "runtime.workType", "cpuStats")))
 				check("CustomGOMAXPROCS", v.CustomGOMAXPROCS, ifSince(t, f, 25, truth.field("runtime.sched", "runtime.schedt", "customGOMAXPROCS")))
 			})
@@ -158,7 +160,7 @@ func TestStripped(t *testing.T) {
 func sameVotes(t *testing.T, got, want Vars) {
 	t.Helper()
 	list := func(v Vars) []Var {
-		return []Var{v.GOMAXPROCS, v.GCController, v.PauseTotal, v.CPUStats, v.CustomGOMAXPROCS, v.Spinning}
+		return []Var{v.GOMAXPROCS, v.GCController, v.PauseTotal, v.CPUStats, v.CustomGOMAXPROCS, v.Spinning, v.AllGs, v.AllPs}
 	}
 	for i, w := range list(want) {
 		g := list(got)[i]

@@ -58,6 +58,7 @@ type image struct {
 	PIE    bool         `json:"pie"`
 	Vars   gobin.Vars   `json:"vars"`
 	Layout gobin.Layout `json:"layout"`
+	Sched  gobin.Sched  `json:"sched"`
 
 	// err says why they are unknown.
 	err error
@@ -121,7 +122,7 @@ func (c *Cache) image(p *proc.Process, of *program, uid int, mem io.ReaderAt, en
 	im := &image{}
 	bin, err := gobin.OpenLive(f, id.Size, mem, bias)
 	if err == nil {
-		im.Entry, im.PIE, im.Vars, im.Layout = bin.Entry, bin.PIE, bin.Vars(), bin.Layout()
+		im.Entry, im.PIE, im.Vars, im.Layout, im.Sched = bin.Entry, bin.PIE, bin.Vars(), bin.Layout(), bin.Sched()
 	} else if im.err = err; !errors.Is(err, gobin.ErrNotGo) && !errors.Is(err, gobin.ErrUnsupported) {
 		return nil, fmt.Errorf("executable cannot be read: %w", err)
 	}

@@ -123,11 +123,12 @@ func parseStored(text []byte, k key) *image {
 
 // wellFormed reports whether all fields of each struct have different offsets.
 func wellFormed(im *image) bool {
-	l := &im.Layout
+	l, s := &im.Layout, &im.Sched
 	for _, fields := range [][]int64{
 		{l.GCPercent, l.MemoryLimit, l.HeapLive, l.HeapMarked, l.LastHeapGoal, l.HeapInUse, l.HeapFree, l.MappedReady},
 		{0, l.NumGC, l.GCCPUFraction},
 		{l.GCAssist, l.GCDedicated, l.GCIdle, l.GCPause, l.GCTotal, l.ScavengeAssist, l.ScavengeBg, l.ScavengeTotal, l.Idle, l.User, l.Total},
+		{s.TimeToRun, s.StopsGC, s.FreeGs, s.FreeGsNoStack},
 	} {
 		for i, one := range fields {
 			if one >= 0 && slices.Contains(fields[:i], one) {

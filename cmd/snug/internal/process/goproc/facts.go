@@ -104,6 +104,14 @@ type Facts struct {
 	// IdlePs and SpinningPs are counts at this moment. All other Ps are busy; a spinning P looks
 	// for work.
 	IdlePs, SpinningPs figure.Of[int]
+	// Goroutines is runtime.NumGoroutine: without the runtime's own.
+	Goroutines figure.Of[int]
+	// SchedLatency holds how long goroutines were runnable before they ran, since the start
+	// (runtime/metrics, /sched/latencies). The runtime measures one in eight.
+	SchedLatency figure.Of[Durations]
+	// GCStops holds how long each stop of all goroutines for a collection took
+	// (/sched/pauses/total/gc, before Go 1.22 /gc/pauses). A collection has two.
+	GCStops figure.Of[Durations]
 
 	image *image
 }
@@ -225,6 +233,7 @@ func (f *Facts) unknown(why string) {
 	for _, n := range []interface{ Because(string) }{
 		&f.GOMAXPROCS, &f.GOGC, &f.GOMEMLIMIT, &f.HeapLive, &f.HeapMarked, &f.HeapGoal, &f.LastGoal, &f.Mapped,
 		&f.Collections, &f.PauseTotal, &f.GCCPUFraction, &f.CPU, &f.IdlePs, &f.SpinningPs,
+		&f.Goroutines, &f.SchedLatency, &f.GCStops,
 	} {
 		n.Because(why)
 	}

@@ -44,6 +44,8 @@ func agree(t *testing.T, f *Facts, want truth) {
 	if n := f.Mapped; n.Known() != (f.Exe.Minor > 18) || n.Known() && (n.N > want.Mapped+512<<10 || n.N+1<<20 < want.Mapped) {
 		t.Errorf("mapped %+v, want %d", n, want.Mapped)
 	}
+	equal(t, "goroutines", f.Goroutines, want.Goroutines)
+	sameDurations(t, "stops for collections", f.GCStops, want.Stops)
 	if want.Percent != nil {
 		equal(t, "GOGC", f.GOGC, int(int32(*want.Percent))) // off is -1, as an unsigned number
 	}

@@ -115,6 +115,8 @@ func (r *reader) counters(f *Facts) bool {
 	r.pacer(f)
 	r.pauses(f)
 	r.classes(f)
+	r.delays(f)
+	r.goroutines(f)
 	return true
 }
 

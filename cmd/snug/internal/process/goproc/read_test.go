@@ -18,7 +18,8 @@ import (
 // Where things stand in the invented program of these tests.
 const (
 	atProcs, atPacer, atPause, atCPU, atCustom, atSpin = 64, 128, 1024, 8192, 8448, 8516
-	memSize                                            = 9000
+	atRun, atStops, atGs, atPs, atP                    = 8600, 10000, 11400, 11424, 11500
+	memSize                                            = 12000
 )
 
 // invented is a program's memory, and a program that reads it.
@@ -28,7 +29,11 @@ func invented() (mem []byte, r *reader) {
 	im := &image{PIE: true}
 	im.Vars = gobin.Vars{
 		GOMAXPROCS: sure(atProcs), GCController: sure(atPacer), PauseTotal: sure(atPause), CPUStats: sure(atCPU),
-		CustomGOMAXPROCS: sure(atCustom), Spinning: sure(atSpin),
+		CustomGOMAXPROCS: sure(atCustom), Spinning: sure(atSpin), AllGs: sure(atGs), AllPs: sure(atPs),
+	}
+	im.Sched = gobin.Sched{
+		TimeToRun: atRun - atSpin, StopsGC: atStops - atSpin, SysGs: -20, FreeGs: 20, FreeGsNoStack: 28,
+		GCPauseDist: -1, PFreeGs: 16, Histogram: sizeCoarse,
 	}
 	im.Layout = gobin.Layout{
 		Source: "table", GCPercent: 0, MemoryLimit: 8, LastHeapGoal: 96, HeapLive: 104, HeapMarked: 152,
@@ -52,6 +57,16 @@ func invented() (mem []byte, r *reader) {
 	}
 	put32(mem, atSpin-4, 2)
 	put32(mem, atSpin, 1)
+	put64(mem, atRun+8*8, 10) // 512 to 640 ns
+	put64(mem, atStops+8*9, 6)
+	put64(mem, atGs+8, 40)
+	put32(mem, atSpin-20, 5)
+	put32(mem, atSpin+20, 3)
+	put32(mem, atSpin+28, 2)
+	put64(mem, atPs, atP)
+	put64(mem, atPs+8, 1)
+	put64(mem, atP, atP+32)
+	put32(mem, atP+32+16, 7)
 	return mem, &reader{mem: bytes.NewReader(mem), image: im, pid: 42}
 }
 
@@ -68,9 +83,10 @@ func TestSanity(t *testing.T) {
 			"live": f.HeapLive.Known(), "marked": f.HeapMarked.Known(), "goal": f.HeapGoal.Known(),
 			"count": f.Collections.Known(), "pause": f.PauseTotal.Known(), "fraction": f.GCCPUFraction.Known(),
 			"cpu": f.CPU.Known(), "idle": f.IdlePs.Known(), "spinning": f.SpinningPs.Known(),
+			"latency": f.SchedLatency.Known(), "stops": f.GCStops.Known(), "goroutines": f.Goroutines.Known(),
 		}
 	}
-	all := []string{"procs", "percent", "limit", "live", "marked", "goal", "count", "pause", "fraction", "cpu", "idle", "spinning"}
+	all := []string{"procs", "percent", "limit", "live", "marked", "goal", "count", "pause", "fraction", "cpu", "idle", "spinning", "latency", "stops", "goroutines"}
 	pacer := []string{"percent", "limit", "live", "marked", "goal"}
 	for _, c := range []struct {
 		name  string
@@ -107,6 +123,14 @@ func TestSanity(t *testing.T) {
 			put64(mem, atCPU+32, 5)
 		}, []string{"cpu"}},
 		{"more idle Ps than there are", func(mem []byte, _ *reader) { put32(mem, atSpin-4, 5) }, []string{"idle", "spinning"}},
+		{"a count beyond all time", func(mem []byte, _ *reader) { put64(mem, atRun, 1<<60) }, []string{"latency"}},
+		{"counts that add up beyond all time", func(mem []byte, _ *reader) { put64(mem, atStops, 1<<48); put64(mem, atStops+8, 1) }, []string{"stops"}},
+		{"another release", func(_ []byte, r *reader) { r.image.Sched = gobin.Sched{-1, -1, -1, -1, -1, -1, -1, -1} }, []string{"latency", "stops", "goroutines"}},
+		{"more free goroutines than all", func(mem []byte, _ *reader) { put32(mem, atP+32+16, 31) }, []string{"goroutines"}},
+		{"Ps not found", func(_ []byte, r *reader) { r.image.Vars.AllPs = gobin.Var{Votes: 4, Of: 6} }, []string{"goroutines"}},
+		{"Ps beyond all memory", func(mem []byte, _ *reader) { put64(mem, atPs, 1<<63) }, []string{"goroutines"}},
+		{"a P beyond all memory", func(mem []byte, _ *reader) { put64(mem, atP, math.MaxUint64) }, []string{"goroutines"}},
+		{"no Ps", func(mem []byte, _ *reader) { put64(mem, atPs+8, 0) }, []string{"goroutines"}},
 		{"fewer than none spinning", func(mem []byte, _ *reader) { put32(mem, atSpin, 0xffffffff) }, []string{"idle", "spinning"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +193,8 @@ func TestReadInvented(t *testing.T) {
 	want := CPUClasses{GCAssist: 1, GCDedicated: 2, GCIdle: 3, GCPause: 4, GCTotal: 10, Idle: 50, User: 40, Total: 100}
 	if f.GOMAXPROCS.N != 4 || f.GOGC.N != 100 || f.GOMEMLIMIT.State != limits.None || f.HeapLive.N != 5<<20 ||
 		f.HeapMarked.N != 4<<20 || f.HeapGoal.N != 8<<20 || f.Collections.N != 3 || f.PauseTotal.N != time.Microsecond ||
-		f.GCCPUFraction.N != 0.25 || f.CPU.N != want || f.IdlePs.N != 2 || f.SpinningPs.N != 1 {
+		f.GCCPUFraction.N != 0.25 || f.CPU.N != want || f.IdlePs.N != 2 || f.SpinningPs.N != 1 ||
+		f.Goroutines.N != 40-5-3-2-7 || f.SchedLatency.N.Count() != 10 || f.GCStops.N.Count() != 6 {
 		t.Errorf("%+v", f)
 	}
 	if f.GOMAXPROCS.Source != "/proc/42/mem, 9/9 votes" {

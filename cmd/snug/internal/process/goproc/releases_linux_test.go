@@ -104,6 +104,7 @@ func TestGoReleases(t *testing.T) {
 			file = r.build(t, runtime.GOARCH, l)
 		}
 		checkSettings(t, file, r.minor, true, NewCache(""))
+		checkDelays(t, file)
 		if l.flags == nil && r.minor >= 19 { // there is a limit
 			checkGoals(t, file)
 		}

@@ -30,7 +30,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"math"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -59,6 +61,29 @@ func main() {
 			for i := 0; i < 3; i++ {
 				runtime.GC()
 			}
+		case "wait":
+			for i := 0; i < 50; i++ {
+				go func() { select {} }()
+			}
+		case "end": // leaves goroutines for reuse
+			var ended sync.WaitGroup
+			for i := 0; i < 100; i++ {
+				ended.Add(1)
+				go ended.Done()
+			}
+			ended.Wait()
+		case "yield":
+			var ended sync.WaitGroup
+			for i := 0; i < 20; i++ {
+				ended.Add(1)
+				go func() {
+					defer ended.Done()
+					for i := 0; i < 2000; i++ {
+						runtime.Gosched()
+					}
+				}()
+			}
+			ended.Wait()
 		case "burn":
 			for i := 0; i < 2; i++ {
 				go func() {
@@ -100,7 +125,33 @@ func truth() map[string]interface{} {
 			t[key] = s[0].Value.Float64()
 		}
 	}
+	t["goroutines"] = runtime.NumGoroutine()
+	t["latency"] = counts("/sched/latencies:seconds")
+	if t["stops"] = counts("/sched/pauses/total/gc:seconds"); len(t["stops"].(map[int64]uint64)) == 0 {
+		t["stops"] = counts("/gc/pauses:seconds")
+	}
 	return t
+}
+
+// counts holds the durations by the lower bound of their bucket in nanoseconds; -1: below 0.
+func counts(name string) map[int64]uint64 {
+	s := []metrics.Sample{{Name: name}}
+	metrics.Read(s)
+	m := map[int64]uint64{}
+	if s[0].Value.Kind() != metrics.KindFloat64Histogram {
+		return m
+	}
+	h := s[0].Value.Float64Histogram()
+	for i, n := range h.Counts {
+		ns := int64(-1)
+		if h.Buckets[i] >= 0 {
+			ns = int64(math.Round(h.Buckets[i] * 1e9))
+		}
+		if n > 0 {
+			m[ns] = n
+		}
+	}
+	return m
 }
 `
 
@@ -117,6 +168,9 @@ type truth struct {
 	Percent     *uint64
 	Limit       *int64
 	Marked      *uint64
+
+	Goroutines     int
+	Latency, Stops map[int64]uint64 // by the lower bound in nanoseconds
 
 	Assist, Dedicated, MarkIdle, GCPause, GCTotal, Scavenge, Idle, User, Total *float64
 }
