@@ -17,6 +17,7 @@ func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Pro
 		PID: g.Pid, Exe: finding.UTF8(Executable(g)), Findings: found,
 		GOMAXPROCS: g.GOMAXPROCS, GOMEMLIMIT: g.GOMEMLIMIT, Live: figure.As[int64](g.HeapMarked),
 		Goal: figure.As[int64](g.HeapGoal), Cycles: figure.As[int64](g.Collections),
+		Goroutines: g.Goroutines, Latency: Spread(g.SchedLatency), Stops: Spread(g.GCStops),
 	}
 	r.GoVersion.Because("the executable does not say")
 	if v := g.Exe.GoVersion; v != "" {

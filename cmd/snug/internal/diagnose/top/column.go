@@ -46,6 +46,8 @@ var columns = []column{
 	{id: "by", head: "BY", width: 5, left: true, drop: 14, words: "who set GOMAXPROCS: env, code, quota (Go, from the quota), host (Go, from the CPUs)", text: byText},
 	{id: "busy", head: "BUSY", width: 4, drop: 10, words: "Ps (of GOMAXPROCS) that were not idle, on average", text: busyText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Busy })},
 	{id: "spin", head: "SPIN", width: 4, drop: 13, words: "busy Ps that looked for work", text: spinText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Spinning })},
+	{id: "latency", head: "LAT99", width: 5, drop: 13, words: "time within which 99 of 100 runnable goroutines ran", text: latencyText,
+		order: by(latency)},
 	{id: "idle", head: "IDLE", width: 4, drop: 17, words: "Ps that were idle", text: idleText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Idle })},
 	{id: "finding", head: "WORST FINDING", width: 22, grows: 40, left: true, drop: 12, words: "what is wrong: E error, W warning, i information", text: findingText, order: byFinding},
 }
@@ -220,6 +222,26 @@ func byText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 func busyText(p *finding.TopProcess, _ *glyphs) (string, Role) { return show(p.Busy, ps) }
 func spinText(p *finding.TopProcess, _ *glyphs) (string, Role) { return show(p.Spinning, ps) }
 func idleText(p *finding.TopProcess, _ *glyphs) (string, Role) { return show(p.Idle, ps) }
+
+// latency returns the 99th percentile of the scheduler latency over the window.
+func latency(p *finding.TopProcess) (f figure.Of[float64]) {
+	if p.Lately.Known() {
+		f.Know(p.Lately.N.P99, "")
+	}
+	return f
+}
+
+func latencyText(p *finding.TopProcess, g *glyphs) (string, Role) {
+	switch l := latency(p); {
+	case l.Known():
+		return g.duration(l.N), Plain
+	case !p.Latency.Read():
+		return "?", Dim
+	case p.Window.Known():
+		return "-", Dim
+	}
+	return ".", Dim
+}
 
 func ps(n float64) string { return units.NarrowFixed(n, 4) }
 

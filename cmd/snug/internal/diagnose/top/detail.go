@@ -134,6 +134,17 @@ func (v *View) figures(p *finding.TopProcess) [][2]string {
 	add("Ps", part(p.Busy, "", two, " busy"), part(p.Spinning, "of them ", two, " spinning"), part(p.Idle, "", two, " idle"))
 	add("GC", part(p.PerMinute, "", func(x float64) string { return units.NarrowCount(x, 6) }, " a minute"), part(p.GC, "", units.About, " of its CPU time"),
 		part(p.MeanPause, "mean pause ", g.duration, ""), part(p.Paused, "stopped ", g.duration, " a second"), gogc(p))
+	spread := func(f figure.Of[finding.Spread], head string) string {
+		if !f.Known() {
+			return ""
+		}
+		return head + g.duration(f.N.P50) + ", P99 " + g.duration(f.N.P99) + ", max " + g.duration(f.N.Max)
+	}
+	count := ""
+	if p.Goroutines.Known() {
+		count = strconv.Itoa(p.Goroutines.N)
+	}
+	add("goroutines", count, spread(p.Lately, "ran after P50 "), spread(p.Stopped, "each GC stop P50 "))
 	bar := ""
 	if full, ok := fullness(p).Get(); ok {
 		bar, _ = g.bar(p, 20)

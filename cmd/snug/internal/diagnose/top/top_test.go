@@ -33,6 +33,9 @@ func look() *finding.Watch {
 	busy.Live, busy.Mapped, busy.GOGC = figure.New(int64(180<<20), ""), figure.New(int64(400<<20), ""), figure.New(finding.Amount{N: 100}, "")
 	busy.Window, busy.PerMinute, busy.GC, busy.Paused, busy.MeanPause = figure.New(28.0, ""), figure.New(312.0, ""), figure.New(0.31, ""), figure.New(0.0042, ""), figure.New(0.0008, "")
 	busy.Busy, busy.Spinning, busy.Idle, busy.CPUs = figure.New(5.2, ""), figure.New(3.1, ""), figure.New(58.8, ""), figure.New(16, "")
+	busy.Goroutines, busy.Lately = figure.New(1208, ""), figure.New(finding.Spread{Count: 9000, P50: 12e-6, P99: 0.0042, Max: 0.081}, "")
+	busy.Stopped = figure.New(finding.Spread{Count: 280, P50: 90e-6, P99: 0.003, Max: 0.004}, "")
+	busy.Latency = busy.Lately
 	busy.Findings = []finding.Finding{
 		{ID: "procs-above-quota", Severity: finding.SeverityWarning, Title: "GOMAXPROCS is far above the CPU quota", Fix: "GOMAXPROCS=2; or import _ \"github.com/snug-go/snug/auto\"", Verify: "snug bench --cpus 1.5 --gomaxprocs 64,2 -- /srv/server ARG..."},
 		{ID: "gomemlimit-missing", Severity: finding.SeverityInfo, Title: "there is a memory limit and no GOMEMLIMIT", Fix: "GOMEMLIMIT=460MiB"},
@@ -45,7 +48,7 @@ func look() *finding.Watch {
 	denied := procs(4194304, "other\x1b[31m\u202e")
 	denied.Used, denied.Memory = figure.New(0.5, ""), figure.New(int64(900), "")
 	denied.Unknown = []finding.Gap{{Field: "program", Why: "not permitted, /proc/4194304/exe (run as user 0 or with CAP_SYS_PTRACE)"}, {Field: "gomaxprocs", Why: "not permitted"},
-		{Field: "heap_bytes"}, {Field: "busy_ps"}, {Field: "spinning_ps"}, {Field: "idle_ps"}, {Field: "go_version"}, {Field: "collections"}, {Field: "gomaxprocs_source"}}
+		{Field: "heap_bytes"}, {Field: "busy_ps"}, {Field: "spinning_ps"}, {Field: "idle_ps"}, {Field: "go_version"}, {Field: "collections"}, {Field: "gomaxprocs_source"}, {Field: "sched_latency"}}
 	killed := procs(99, "batch")
 	killed.GoVersion, killed.GOMAXPROCS, killed.GOMAXPROCSSource = figure.New("go1.21.13", ""), figure.New(8, ""), figure.New("environment", "")
 	killed.Heap, killed.Goal, killed.GOMEMLIMIT = figure.New(int64(990<<20), ""), figure.New(int64(1000<<20), ""), figure.New(int64(1<<30), "")

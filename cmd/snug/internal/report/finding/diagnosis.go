@@ -95,9 +95,9 @@ type Unsupported struct {
 
 // Skipped counts processes that could not be inspected, for one reason.
 type Skipped struct {
-	Why   string `json:"why"` // what would help
-	Count int    `json:"count"`
-	PIDs  []int  `json:"pids"` // up to ten of them
+	Why   string `json:"why"`   // what would help
+	Count int    `json:"count"` // of the durations measured
+	PIDs  []int  `json:"pids"`  // up to ten of them
 }
 
 // Process is one Go process.
@@ -114,12 +114,26 @@ type Process struct {
 	Live             figure.Of[int64]   `json:"live_heap_bytes"` // marked by the last collection
 	Goal             figure.Of[int64]   `json:"heap_goal_bytes"` // heap size at which the next collection should end
 	Cycles           figure.Of[int64]   `json:"collections"`     // since it started
+	Goroutines       figure.Of[int]     `json:"goroutines"`      // without the runtime's own
+	Latency          figure.Of[Spread]  `json:"sched_latency"`   // how long goroutines were runnable before they ran, since it started; Go measures one time in eight. None = none was measured
+	Stops            figure.Of[Spread]  `json:"gc_stops"`        // how long each stop of all goroutines for a collection took, since it started; a collection has two. None = no collection yet
 	Quota            figure.Of[float64] `json:"quota_cores"`
 	Throttled        figure.Of[float64] `json:"throttled_ratio"` // throttled periods over periods, 0 to 1
 	Memory           figure.Of[int64]   `json:"memory_bytes"`    // resident
 	MemoryLimit      figure.Of[int64]   `json:"memory_limit_bytes"`
 	Findings         []Finding          `json:"findings"` // worst first
 	Unknown          []Gap              `json:"unknown"`
+}
+
+// Spread sums up durations that the runtime counts in buckets. The times are upper bounds of
+// buckets: at most 25 % above the exact quantile, or 64 ns.
+type Spread struct {
+	Count int64   `json:"count"`
+	P50   float64 `json:"p50_seconds"` // half of them are shorter
+	P99   float64 `json:"p99_seconds"` // 99 of 100 are shorter
+	Max   float64 `json:"max_seconds"` // all are shorter
+	// Below holds, for the metrics of the agent, how many are shorter than each of its bounds.
+	Below []uint64 `json:"-"`
 }
 
 // Doctor holds the findings of `snug doctor`, by target.

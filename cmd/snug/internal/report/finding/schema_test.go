@@ -315,6 +315,10 @@ func (m *schemaMaker) tables() string {
 		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
 			typ = typ.Elem()
 		}
+		if strings.HasSuffix(typ.PkgPath(), "/figure") {
+			n, _ := typ.FieldByName("N")
+			typ = n.Type
+		}
 		if typ.Kind() != reflect.Struct || typ.PkgPath() != reflect.TypeFor[Head]().PkgPath() || byName[typ.Name()] != nil || typ == reflect.TypeFor[Amount]() {
 			return
 		}

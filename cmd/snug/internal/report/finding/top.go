@@ -29,15 +29,17 @@ type TopProcess struct {
 	Heap      figure.Of[int64]   `json:"heap_bytes"`   // allocated, or marked by the last collection
 	Mapped    figure.Of[int64]   `json:"mapped_bytes"` // memory that Go holds from the kernel
 	Threads   int                `json:"threads"`
-	CPUs      figure.Of[int]     `json:"cpus"`              // in its affinity mask
-	Module    *string            `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
-	SetLimit  *string            `json:"gomemlimit_source"` // same words as gomaxprocs_source; null = the default, or unknown
-	Window    figure.Of[float64] `json:"window_seconds"`    // length that the fields below cover, at most 30
-	PerMinute figure.Of[float64] `json:"gc_per_minute"`     // collections
-	GC        figure.Of[float64] `json:"gc_cpu_ratio"`      // share of its CPU time spent in them, 0 to 1; none = no collection ended in the window
-	Paused    figure.Of[float64] `json:"pause_ratio"`       // share of time that collections stopped all goroutines, 0 to 1
-	MeanPause figure.Of[float64] `json:"pause_seconds"`     // stopped per collection, mean
-	Busy      figure.Of[float64] `json:"busy_ps"`           // Ps not idle, including spinning ones, mean over samples
-	Spinning  figure.Of[float64] `json:"spinning_ps"`       // Ps looking for work
-	Idle      figure.Of[float64] `json:"idle_ps"`           // idle Ps, mean over samples
+	CPUs      figure.Of[int]     `json:"cpus"`                 // in its affinity mask
+	Module    *string            `json:"gomaxprocs_module"`    // linked module that may have set GOMAXPROCS; null = none
+	SetLimit  *string            `json:"gomemlimit_source"`    // same words as gomaxprocs_source; null = the default, or unknown
+	Window    figure.Of[float64] `json:"window_seconds"`       // length that the fields below cover, at most 30
+	PerMinute figure.Of[float64] `json:"gc_per_minute"`        // collections
+	GC        figure.Of[float64] `json:"gc_cpu_ratio"`         // share of its CPU time spent in them, 0 to 1; none = no collection ended in the window
+	Paused    figure.Of[float64] `json:"pause_ratio"`          // share of time that collections stopped all goroutines, 0 to 1
+	MeanPause figure.Of[float64] `json:"pause_seconds"`        // stopped per collection, mean
+	Lately    figure.Of[Spread]  `json:"window_sched_latency"` // sched_latency over the window; none = none was measured, or sched_latency is unknown
+	Stopped   figure.Of[Spread]  `json:"window_gc_stops"`      // gc_stops over the window; none = no collection ended, or gc_stops is unknown
+	Busy      figure.Of[float64] `json:"busy_ps"`              // Ps not idle, including spinning ones, mean over samples
+	Spinning  figure.Of[float64] `json:"spinning_ps"`          // Ps looking for work
+	Idle      figure.Of[float64] `json:"idle_ps"`              // idle Ps, mean over samples
 }
