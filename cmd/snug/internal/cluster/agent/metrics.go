@@ -4,8 +4,10 @@ package agent
 
 import (
 	"maps"
+	"math"
 	"slices"
 
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
@@ -38,6 +40,9 @@ const (
 	gcCPU
 	gcPause
 	gcShare
+	goroutines
+	latency
+	stops
 	affinity
 
 	quota
@@ -83,6 +88,7 @@ func newRegistry() *registry {
 	const (
 		gauge   = promtext.Gauge
 		counter = promtext.Counter
+		spread  = promtext.Histogram
 	)
 	return &registry{
 		info:      {"snug_go_container_info", gauge, "The container's first Go process: its Go version, the module's go line, whether Go follows the CPU quota by itself, who set the knobs, and the pod's workload. Join it with other metrics.", []string{"go_version", "go_line", "container_aware", "gomaxprocs_by", "gomemlimit_by", "workload"}},
@@ -101,6 +107,9 @@ func newRegistry() *registry {
 		gcCPU:      {"snug_go_container_gc_cpu_seconds_total", counter, "CPU time of garbage collections as Go counts it, without marking by idle Ps. Too high if CPU is short: compare it only with itself, or use snug_go_container_gc_cpu_ratio.", nil},
 		gcPause:    {"snug_go_container_gc_pause_seconds_total", counter, "Time for which garbage collections stopped all goroutines.", nil},
 		gcShare:    {"snug_go_container_gc_cpu_ratio", gauge, "Share of the CPU time that garbage collection took in the last minute, 0 to 1. Absent if no collection ended.", nil},
+		goroutines: {"snug_go_container_goroutines", gauge, "Goroutines of the first Go process, without the runtime's own.", nil},
+		latency:    {"snug_go_container_sched_latency_seconds", spread, "How long goroutines were runnable before they ran. Go measures one time in eight, and keeps no sum. Absent if the container's names are unknown.", nil},
+		stops:      {"snug_go_container_gc_stop_seconds", spread, "How long each stop of all goroutines for a garbage collection took; a collection has two. Go keeps no sum. Absent if the container's names are unknown.", nil},
 		affinity:   {"snug_go_container_affinity_cpus", gauge, "CPUs that the first Go process may run on.", nil},
 
 		quota:            {"snug_go_container_cpu_quota_cores", gauge, "CPU quota, in cores: the lowest of all levels. Absent if there is none.", nil},
@@ -140,7 +149,11 @@ func (a *Agent) metrics() string {
 		}
 		page.Family(f.name, f.help, f.kind)
 		for _, one := range s.series[m] {
-			page.Sample(one.value, one.labels...)
+			if one.below == nil {
+				page.Sample(one.value, one.labels...)
+			} else {
+				page.Buckets(observe.Bounds(), one.below, math.NaN(), uint64(one.value), one.labels...)
+			}
 		}
 	}
 	page.Self()

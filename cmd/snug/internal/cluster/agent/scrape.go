@@ -25,7 +25,8 @@ func newScrape() *scrape { return &scrape{families: newRegistry()} }
 
 // point is one series of a metric.
 type point struct {
-	value  float64
+	value  float64          // of a histogram: the number of all values
+	below  []uint64         // of a histogram: of those below each bound
 	labels []promtext.Label // sorted by name
 }
 
@@ -51,7 +52,7 @@ func (s *scrape) with(labels []promtext.Label, m metric, values ...string) []pro
 }
 
 func (s *scrape) labelled(m metric, v float64, labels []promtext.Label) {
-	s.series[m] = append(s.series[m], point{v, labels})
+	s.series[m] = append(s.series[m], point{v, nil, labels})
 }
 
 // number adds a series of the agent itself.
@@ -63,6 +64,14 @@ func (s *scrape) number(m metric, v float64, values ...string) {
 func maybe[T figure.Number](s *scrape, m metric, f figure.Of[T], labels []promtext.Label) {
 	if f.Known() && !math.IsNaN(float64(f.N)) {
 		s.labelled(m, float64(f.N), labels)
+	}
+}
+
+// spread adds a histogram of a container with names. Of others, whose labels change at each
+// restart, that would be too many series.
+func (s *scrape) spread(m metric, f figure.Of[finding.Spread], c *finding.Container, labels []promtext.Label) {
+	if f.Known() && c.Name != nil && c.Pod != nil && c.Namespace != nil {
+		s.series[m] = append(s.series[m], point{float64(f.N.Count), f.N.Below, labels})
 	}
 }
 
@@ -110,6 +119,9 @@ func (s *scrape) container(c *finding.Container, labels []promtext.Label) {
 	maybe(s, gcCPU, p.GCTotal, labels)
 	maybe(s, gcPause, p.Pauses, labels)
 	maybe(s, gcShare, p.GC, labels)
+	maybe(s, goroutines, p.Goroutines, labels)
+	s.spread(latency, p.Latency, c, labels)
+	s.spread(stops, p.Stops, c, labels)
 	maybe(s, affinity, p.CPUs, labels)
 
 	maybe(s, request, c.Request, labels)

@@ -8,12 +8,14 @@ import (
 	"math"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -183,6 +185,42 @@ func TestMetricsNamed(t *testing.T) {
 		if strings.Contains(series, "pod_uid") {
 			t.Error(series)
 		}
+	}
+}
+
+// TestMetricsSpread: a histogram has few buckets and no sum, and no container without names has one.
+func TestMetricsSpread(t *testing.T) {
+	d := sampleNode()
+	bounds := observe.Bounds()
+	for i := range d.Containers {
+		p := &d.Containers[i].Processes[0]
+		p.Goroutines = figure.New(42, "")
+		p.Latency = figure.New(finding.Spread{Count: 9, Below: []uint64{1, 2, 3, 4, 5, 8}}, "")
+	}
+	if n := len(d.Containers[0].Processes[0].Latency.N.Below); n != len(bounds) {
+		t.Fatalf("%d bounds, want %d", len(bounds), n)
+	}
+	c := &d.Containers[0]
+	c.Namespace, c.Pod, c.Name = new("shop"), new("cart-1"), new("app")
+	page := idle(d, 0).metrics()
+	const name = "snug_go_container_sched_latency_seconds"
+	var lines []string
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, name) {
+			lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), name))
+		}
+	}
+	labels := `container="app",namespace="shop",pod="cart-1"`
+	want := []string{
+		"_bucket{" + labels + `,le="1.6384e-05"} 1`, "_bucket{" + labels + `,le="0.000131072"} 2`, "_bucket{" + labels + `,le="0.001048576"} 3`,
+		"_bucket{" + labels + `,le="0.008388608"} 4`, "_bucket{" + labels + `,le="0.067108864"} 5`, "_bucket{" + labels + `,le="0.536870912"} 8`,
+		"_bucket{" + labels + `,le="+Inf"} 9`, "_count{" + labels + "} 9",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	}
+	if !strings.Contains(page, "snug_go_container_goroutines{"+labels+"} 42\n") {
+		t.Error("no goroutines")
 	}
 }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// bounds are those of Spread.Below: 16 µs to 1.1 s, each four times the one before. The runtime's buckets begin at them.
-var bounds = [...]time.Duration{1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30}
+// bounds are those of Spread.Below: 16 µs to 0.54 s, each eight times the one before. Buckets of
+// the runtime begin at them.
+var bounds = [...]time.Duration{1 << 14, 1 << 17, 1 << 20, 1 << 23, 1 << 26, 1 << 29}
 
 // Bounds returns the bounds of Spread.Below, in seconds.
 func Bounds() []float64 {

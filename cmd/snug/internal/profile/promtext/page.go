@@ -39,13 +39,15 @@ func (p *Page) Family(name, help string, of Type) {
 func (p *Page) Sample(value float64, labels ...Label) { p.sample("", value, labels) }
 
 // Buckets adds a histogram of the family. atMost[i] counts the values up to bounds[i];
-// bounds are in ascending order. sum and count are over all values.
+// bounds are in ascending order. sum and count are over all values; a sum of NaN is left out.
 func (p *Page) Buckets(bounds []float64, atMost []uint64, sum float64, count uint64, labels ...Label) {
 	for i, bound := range bounds {
 		p.sample("_bucket", float64(atMost[i]), append(labels[:len(labels):len(labels)], Label{"le", written(bound)}))
 	}
 	p.sample("_bucket", float64(count), append(labels[:len(labels):len(labels)], Label{"le", "+Inf"}))
-	p.sample("_sum", sum, labels)
+	if sum == sum {
+		p.sample("_sum", sum, labels)
+	}
 	p.sample("_count", float64(count), labels)
 }
 
