@@ -68,6 +68,8 @@ type Agent struct {
 	scans   int64
 	failed  string // why the last scan failed; "" = it succeeded
 	history map[string]*history
+
+	heaps heaps // only Scan uses it
 }
 
 // New returns an agent that has not scanned yet. It fails if Root cannot be read.
@@ -100,6 +102,11 @@ func (a *Agent) Close() { a.scanner.close() }
 func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 	begin, cpu := time.Now(), cpuTime()
 	r, err := a.scanner.scan(ctx)
+	var d *finding.Node
+	if err == nil {
+		d = a.document(r)
+		a.keepHeaps(d, time.Now())
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil {
@@ -116,7 +123,6 @@ func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 		a.opts.Note("note: the processes can be inspected again")
 		a.failed = ""
 	}
-	d := a.document(r)
 	now := time.Now()
 	d.At = now.Format(time.RFC3339)
 	d.Scan.Seconds, d.Scan.CPU = now.Sub(begin).Seconds(), (cpuTime() - cpu).Seconds()

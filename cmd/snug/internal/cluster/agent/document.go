@@ -28,7 +28,7 @@ func (a *Agent) document(r *result) *finding.Node {
 	d := &finding.Node{
 		Head: finding.NewHead(finding.KindAgent), Memory: !s.outside, Lost: []string{},
 		Scan:       finding.Scan{Processes: r.processes, Go: len(s.known), Programs: s.files.Len()},
-		Containers: []finding.Container{}, Others: []finding.OtherContainer{}, Skipped: []finding.Left{}, Unknown: []finding.Gap{},
+		Containers: []finding.Container{}, Others: []finding.OtherContainer{}, Heaps: []finding.LastHeap{}, Skipped: []finding.Left{}, Unknown: []finding.Gap{},
 	}
 	if s.outside {
 		d.Lost = append(d.Lost, lost...)

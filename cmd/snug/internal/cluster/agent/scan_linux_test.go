@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 	fmt.Println("ready")
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
+		if lines.Text() == "hold" {
+			held = hold()
+		}
 		runtime.GOMAXPROCS(7)
 		runtime.GC()
 		fmt.Println("done")

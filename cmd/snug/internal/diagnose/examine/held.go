@@ -163,18 +163,18 @@ func (c *crowd) facts(f *rules.Facts) {
 	for h, n := range c.calls {
 		callers[h] = n/float64(looks) - c.always[h]
 	}
-	f.Callers = largest(callers, 1)
+	f.Callers = largest(callers, 1, maxHolders)
 	if n := len(c.blocked); n > 0 {
 		f.Blocked = figure.New(mean(c.blocked), "/proc/"+strconv.Itoa(c.pid)+"/task/*/syscall, "+strconv.Itoa(n)+" looks")
 		f.AlwaysBlocked = figure.New(slices.Min(c.blocked), f.Blocked.Source)
 	}
-	f.Waiters = largest(c.waits, 1/float64(looks))
+	f.Waiters = largest(c.waits, 1/float64(looks), maxHolders)
 	if f.GoroutineGrowth = observe.Trend(c.at, c.total, minMore, strconv.Itoa(looks)+" looks"); f.GoroutineGrowth != nil {
 		more := map[rules.Holder]float64{}
 		for h, n := range c.last {
 			more[h] = n - c.first[h]
 		}
-		f.Creators = largest(more, 1)
+		f.Creators = largest(more, 1, maxHolders)
 	}
 }
 
@@ -195,8 +195,14 @@ func (e *Examination) holding(f *rules.Facts) error {
 	if err != nil {
 		return err
 	}
+	f.Holding = Holding(heap, e.names, maxHolders)
+	return nil
+}
+
+// Holding returns the functions that allocated what is live, those that hold most bytes first.
+func Holding(heap *holders.Heap, names *holders.Names, most int) []rules.Holder {
 	live := map[rules.Holder]float64{}
-	for _, x := range heap.Holders(e.names) {
+	for _, x := range heap.Holders(names) {
 		_, by := cpuprof.Asks(functions(x.Frames))
 		if by < 0 {
 			continue
@@ -207,12 +213,11 @@ func (e *Examination) holding(f *rules.Facts) error {
 		}
 		live[h] += float64(x.Live)
 	}
-	f.Holding = largest(live, 1)
-	return nil
+	return largest(live, 1, most)
 }
 
 // largest returns the holders with most, times factor.
-func largest(all map[rules.Holder]float64, factor float64) []rules.Holder {
+func largest(all map[rules.Holder]float64, factor float64, most int) []rules.Holder {
 	var out []rules.Holder
 	for h, n := range all {
 		if h.N = n * factor; h.N > 0 {
@@ -222,7 +227,7 @@ func largest(all map[rules.Holder]float64, factor float64) []rules.Holder {
 	slices.SortFunc(out, func(a, b rules.Holder) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Function, b.Function), cmp.Compare(a.At, b.At), cmp.Compare(a.For, b.For))
 	})
-	return out[:min(len(out), maxHolders)]
+	return out[:min(len(out), most)]
 }
 
 func functions(frames []gobin.Frame) []string {

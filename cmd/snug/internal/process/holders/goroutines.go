@@ -50,7 +50,13 @@ type Reader struct {
 	rest func(attempt int) // before each attempt to read the heap profile
 
 	buffers []byte // for stacks
+
+	sites, calls int // bounds of a heap profile; 0 = the default
 }
+
+// Bound lets Heap fail on a profile with more sites, or with more calls in all of them. Without
+// it the bounds are a million and eight million, for which Heap takes some hundred megabytes.
+func (r *Reader) Bound(sites, calls int) { r.sites, r.calls = sites, calls }
 
 // OpenProcess opens the records of a process. The error is one of gobin.OpenLive or of reading the
 // process, or ErrUnknown.

@@ -146,7 +146,7 @@ func (r *Reader) buckets(known []*bucket) ([]*bucket, error) {
 		return nil, err
 	}
 	var added []*bucket
-	held := 0
+	held, sites, calls := 0, cmp.Or(r.sites, maxBuckets), cmp.Or(r.calls, maxHeld)
 	// The memory may lie: a list that comes back to a bucket is found by Brent's algorithm.
 	turtle, steps, power := uint64(0), 0, 1
 	for at := le.Uint64(p[:]); at != 0; at = le.Uint64(p[8:]) {
@@ -159,8 +159,11 @@ func (r *Reader) buckets(known []*bucket) ([]*bucket, error) {
 			turtle, steps, power = at, 0, 2*power
 		}
 		kind, size, depth := le.Uint64(p[16:]), le.Uint64(p[32:]), le.Uint64(p[40:])
-		if kind != kindMemory || size > 1<<48 || depth > maxDepth || len(known)+len(added) >= maxBuckets {
+		if kind != kindMemory || size > 1<<48 || depth > maxDepth {
 			return nil, fmt.Errorf("a bucket of the memory profile makes no sense: kind %d, size %d, %d calls", kind, size, depth)
+		}
+		if held += int(depth); held > calls || len(known)+len(added) >= sites {
+			return nil, fmt.Errorf("the memory profile has more than %d sites, or %d calls", sites, calls)
 		}
 		b := &bucket{site: Site{Size: int64(size)}, addr: at + bucketHead + 8*depth}
 		if len(known) > 0 && known[0].addr == b.addr {
@@ -176,9 +179,6 @@ func (r *Reader) buckets(known []*bucket) ([]*bucket, error) {
 				break
 			}
 			b.site.Calls = append(b.site.Calls, r.caller(pc))
-		}
-		if held += int(depth); held > maxHeld {
-			return nil, errors.New("the memory profile has too many call stacks")
 		}
 		added = append(added, b)
 	}

@@ -333,3 +333,19 @@ func TestGoroutineWhileRead(t *testing.T) {
 		t.Logf("counted %v: %d stacks, %d read again", counts, shown, again)
 	}
 }
+
+// TestBound: a profile with more sites or calls than the caller has memory for is an error.
+func TestBound(t *testing.T) {
+	r := simulated(t, 32)
+	r.mem = memoryOf(r.file, 32)
+	all, err := r.Heap()
+	if err != nil || len(all.Sites) < 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, bound := range [][2]int{{1, 1 << 10}, {1 << 10, 1}} {
+		r.Bound(bound[0], bound[1])
+		if h, err := r.Heap(); err == nil || h != nil {
+			t.Errorf("%v: %+v, %v", bound, h, err)
+		}
+	}
+}

@@ -17,10 +17,39 @@ type Node struct {
 	Containers []Container `json:"containers"` // containers with Go processes
 	// Others are containers of named pods in which every process was inspected and no Go
 	// process was seen for a minute. Only filled in with --names, and there may be more.
-	Others  []OtherContainer `json:"other_containers"`
-	Skipped []Left           `json:"skipped"` // processes that could not be inspected, by reason
-	Unknown []Gap            `json:"unknown"`
-	Next    string           `json:"next"` // the one command to try next
+	Others []OtherContainer `json:"other_containers"`
+	// Who held the memory of containers near their memory limit, as last read, also of containers
+	// that are gone since at most a day. Last read first, up to 64; empty with --no-mem.
+	Heaps   []LastHeap `json:"last_heaps"`
+	Skipped []Left     `json:"skipped"` // processes that could not be inspected, by reason
+	Unknown []Gap      `json:"unknown"`
+	Next    string     `json:"next"` // the one command to try next
+}
+
+// LastHeap is what held the memory of a container when it was last read.
+type LastHeap struct {
+	ContainerNames
+	PodUID *string `json:"pod_uid"`
+	ID     *string `json:"container_id"`
+	Unit   *string `json:"unit"` // as in the container
+	PID    int     `json:"pid"`
+	Name   string  `json:"name"` // of the executable
+	At     string  `json:"at"`   // when it was read, RFC 3339
+	Gone   *string `json:"gone"` // end of the first scan without the container, RFC 3339; null = it is there
+	Memory int64   `json:"memory_unreclaimable_bytes"`
+	Limit  int64   `json:"memory_limit_bytes"`
+	Took   float64 `json:"cpu_seconds"` // of the agent, for the read
+	// Up to five functions, largest first, by the runtime's own profile as of the last collection.
+	Holders []HeapHolder `json:"holders"`
+	Why     string       `json:"why"` // why there are no holders; "" = there are
+}
+
+// HeapHolder is a function and the live objects that it allocated.
+type HeapHolder struct {
+	Function string `json:"function"`
+	At       string `json:"line"`   // "main.go:31"; "" = unknown
+	For      string `json:"caller"` // the function that called it; "" = none
+	Bytes    int64  `json:"bytes"`  // an estimate from samples
 }
 
 // Scan is the cost and the size of a scan.

@@ -106,6 +106,7 @@ type nodeView struct {
 	Rows     [][]nodeCell
 	Findings []foundView
 	Hidden   int // number of containers whose findings are not shown
+	Heaps    []heapView
 	Seen     []string
 }
 
@@ -130,6 +131,12 @@ type foundView struct {
 type findingView struct {
 	Process, Severity, ID, Title, Fix, Verify string
 	Evidence                                  [][2]string
+}
+
+// heapView holds the last heap of a container.
+type heapView struct {
+	Name           string
+	Facts, Holders []string
 }
 
 // maxFound is the maximum number of containers whose findings a page shows. The table has all.
@@ -173,6 +180,9 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 			continue
 		}
 		v.Findings = append(v.Findings, foundIn(c))
+	}
+	for i := range d.Heaps {
+		v.Heaps = append(v.Heaps, heapOf(&d.Heaps[i]))
 	}
 	return v.write(w, "node.tmpl", &v, "chart.css", "node.css")
 }

@@ -159,3 +159,29 @@ func foundIn(c *finding.Container) foundView {
 	}
 	return v
 }
+
+// heapOf returns the view of a container's last heap.
+func heapOf(h *finding.LastHeap) heapView {
+	c := &finding.Container{ContainerNames: h.ContainerNames, PodUID: h.PodUID, ID: h.ID, Unit: h.Unit}
+	v := heapView{Name: message.Clean(content.ContainerName(c)), Facts: []string{
+		"read at " + message.Clean(h.At), "pid " + strconv.Itoa(h.PID) + " (" + message.Clean(h.Name) + ")",
+		units.Bytes(h.Memory) + " of " + units.Bytes(h.Limit),
+	}}
+	if h.Gone != nil {
+		v.Facts = append(v.Facts, "the container was gone at "+message.Clean(*h.Gone))
+	}
+	if h.Why != "" {
+		v.Holders = append(v.Holders, "unknown: "+message.Clean(h.Why))
+	}
+	for _, one := range h.Holders {
+		text := units.Bytes(one.Bytes) + " live, allocated in " + message.Clean(one.Function)
+		if one.At != "" {
+			text += " (" + message.Clean(one.At) + ")"
+		}
+		if one.For != "" {
+			text += " for " + message.Clean(one.For)
+		}
+		v.Holders = append(v.Holders, text)
+	}
+	return v
+}
