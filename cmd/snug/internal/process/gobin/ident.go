@@ -61,11 +61,12 @@ func minor(version string) int {
 // released reports whether the version is a release or a release candidate, and not a development
 // version. Experiments follow it: "go1.25.7 X:nogreenteagc", since Go 1.26 "go1.26.8-X:nogreenteagc".
 // They leave the structs alone whose offsets are in tables, except for staticlockranking, which adds
-// two words to each lock (runtime/lockrank_on.go).
+// two words to each lock (runtime/lockrank_on.go). A vendor's own words follow a space: "go1.26.2 (Red Hat
+// 1.26.2-2.el10)".
 func released(version string) bool {
 	version, experiments, _ := strings.Cut(strings.Replace(version, "-X:", " X:", 1), " X:")
-	return minor(version) > 0 && !strings.Contains(version, "devel") && !strings.Contains(version, "-") &&
-		!strings.Contains(experiments, "staticlockranking")
+	version, _, _ = strings.Cut(version, " ")
+	return minor(version) > 0 && !strings.Contains(version, "-") && !strings.Contains(experiments, "staticlockranking")
 }
 
 // buildID returns Go's build ID, or else GNU's.
