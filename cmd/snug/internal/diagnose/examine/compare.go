@@ -12,25 +12,32 @@ import (
 
 // Compare returns what became of the findings of one diagnosis in a later one. Targets belong
 // together if each document has only one, or if their names are equal without the process number,
-// in order.
+// in order. Its work is proportional to the documents, which people may edit.
 func Compare(before, after *finding.Doctor) []finding.ExaminedDiff {
 	diffs := []finding.ExaminedDiff{}
-	later := slices.Clone(after.Targets)
+	if len(before.Targets) == 1 && len(after.Targets) == 1 {
+		return append(diffs, compareTarget(&before.Targets[0], &after.Targets[0]))
+	}
+	name := func(t *finding.Examined) [2]string { return [2]string{t.Kind, lasting(t.Target)} }
+	later := map[[2]string][]*finding.Examined{}
+	for i := range after.Targets {
+		a := &after.Targets[i]
+		later[name(a)] = append(later[name(a)], a)
+	}
+	met := map[*finding.Examined]bool{}
 	for i := range before.Targets {
 		b := &before.Targets[i]
-		at := slices.IndexFunc(later, func(a finding.Examined) bool { return a.Kind == b.Kind && lasting(a.Target) == lasting(b.Target) })
-		if len(before.Targets) == 1 && len(after.Targets) == 1 {
-			at = 0
+		var a *finding.Examined
+		if list := later[name(b)]; len(list) > 0 {
+			a, later[name(b)] = list[0], list[1:]
 		}
-		if at < 0 {
-			diffs = append(diffs, compareTarget(b, nil))
-			continue
-		}
-		diffs = append(diffs, compareTarget(b, &later[at]))
-		later = slices.Delete(slices.Clone(later), at, at+1)
+		met[a] = true
+		diffs = append(diffs, compareTarget(b, a))
 	}
-	for i := range later {
-		diffs = append(diffs, compareTarget(nil, &later[i]))
+	for i := range after.Targets {
+		if a := &after.Targets[i]; !met[a] {
+			diffs = append(diffs, compareTarget(nil, a))
+		}
 	}
 	return diffs
 }
@@ -48,38 +55,38 @@ func lasting(target string) string {
 // compareTarget compares a target; nil = a document does not have it.
 func compareTarget(before, after *finding.Examined) finding.ExaminedDiff {
 	d := finding.ExaminedDiff{Findings: []finding.FindingDiff{}, Figures: []finding.FigureDiff{}, Unknown: []finding.Gap{}}
-	var old, now finding.Examined
+	old, now := lookAt(before), lookAt(after)
 	if before != nil {
-		old, d.Before = *before, &before.Target
+		d.Before = &before.Target
 	}
 	if after != nil {
-		now, d.After = *after, &after.Target
+		d.After = &after.Target
 		d.Unknown = append(d.Unknown, after.Unknown...)
 	}
 	for i := range now.Findings {
 		f := &now.Findings[i]
 		x := finding.FindingDiff{ID: f.ID, Title: f.Title, Change: finding.FindingCame, After: &f.Severity, Fix: f.Fix}
 		evidence := f.Evidence
-		if at := find(&old, f.ID); at != nil {
+		if at := old.found[f.ID]; at != nil {
 			x.Change, x.Before = finding.FindingStayed, &at.Severity
 			evidence = append(slices.Clone(evidence), at.Evidence...)
 		}
-		x.Figures = figures(evidence, &old, &now)
+		x.Figures = figures(evidence, old, now)
 		d.Findings = append(d.Findings, x)
 	}
 	for i := range old.Findings {
 		f := &old.Findings[i]
-		if find(&now, f.ID) != nil {
+		if now.found[f.ID] != nil {
 			continue
 		}
-		x := finding.FindingDiff{ID: f.ID, Title: f.Title, Change: finding.FindingWent, Before: &f.Severity, Figures: figures(f.Evidence, &old, &now)}
+		x := finding.FindingDiff{ID: f.ID, Title: f.Title, Change: finding.FindingWent, Before: &f.Severity, Figures: figures(f.Evidence, old, now)}
 		if after == nil || slices.ContainsFunc(x.Figures, func(g finding.FigureDiff) bool { return g.After == nil }) {
 			x.Change = finding.FindingLost
 		}
 		d.Findings = append(d.Findings, x)
 	}
 	slices.SortStableFunc(d.Findings, func(a, b finding.FindingDiff) int { return cmp.Compare(worse(b), worse(a)) })
-	for _, f := range figures(old.Facts, &old, &now) {
+	for _, f := range figures(old.Facts, old, now) {
 		if f.Before != nil && f.After != nil && *f.Before != *f.After {
 			d.Figures = append(d.Figures, f)
 		}
@@ -95,35 +102,55 @@ func worse(f finding.FindingDiff) int {
 	return f.Before.Level() - finding.SeverityError.Level() // below those that are there
 }
 
-func find(t *finding.Examined, id string) *finding.Finding {
-	if i := slices.IndexFunc(t.Findings, func(f finding.Finding) bool { return f.ID == id }); i >= 0 {
-		return &t.Findings[i]
-	}
-	return nil
+// look is a target, with its findings and figures by name.
+type look struct {
+	finding.Examined
+	found map[string]*finding.Finding
+	value map[quantity]*float64
 }
 
-// figures returns the named figures of two looks at a target, each once.
-func figures(names []finding.Evidence, before, after *finding.Examined) []finding.FigureDiff {
+type quantity struct {
+	what string
+	unit finding.Unit
+}
+
+// lookAt returns a look at a target; nil = at one without any figure. The first of equal names
+// counts, and a fact before the evidence of a finding.
+func lookAt(t *finding.Examined) *look {
+	l := &look{found: map[string]*finding.Finding{}, value: map[quantity]*float64{}}
+	if t == nil {
+		return l
+	}
+	l.Examined = *t
+	l.add(t.Facts)
+	for i := range t.Findings {
+		f := &t.Findings[i]
+		l.add(f.Evidence)
+		if l.found[f.ID] == nil {
+			l.found[f.ID] = f
+		}
+	}
+	return l
+}
+
+func (l *look) add(list []finding.Evidence) {
+	for i := range list {
+		e := &list[i]
+		if q := (quantity{e.What, e.Unit}); l.value[q] == nil {
+			l.value[q] = &e.Value
+		}
+	}
+}
+
+// figures returns the named figures of two looks at a target, each once; nil = unknown.
+func figures(names []finding.Evidence, before, after *look) []finding.FigureDiff {
 	all := []finding.FigureDiff{}
+	once := map[string]bool{}
 	for _, e := range names {
-		if !slices.ContainsFunc(all, func(f finding.FigureDiff) bool { return f.What == e.What }) {
-			all = append(all, finding.FigureDiff{What: e.What, Unit: e.Unit, Before: value(before, e), After: value(after, e)})
+		if q := (quantity{e.What, e.Unit}); !once[e.What] {
+			once[e.What] = true
+			all = append(all, finding.FigureDiff{What: e.What, Unit: e.Unit, Before: before.value[q], After: after.value[q]})
 		}
 	}
 	return all
-}
-
-// value returns a figure of a target: one of its facts, or else of a finding's evidence; nil =
-// unknown.
-func value(t *finding.Examined, like finding.Evidence) *float64 {
-	same := func(e finding.Evidence) bool { return e.What == like.What && e.Unit == like.Unit }
-	if i := slices.IndexFunc(t.Facts, same); i >= 0 {
-		return &t.Facts[i].Value
-	}
-	for _, f := range t.Findings {
-		if i := slices.IndexFunc(f.Evidence, same); i >= 0 {
-			return &f.Evidence[i].Value
-		}
-	}
-	return nil
 }

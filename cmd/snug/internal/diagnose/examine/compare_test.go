@@ -3,7 +3,9 @@
 package examine
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -76,5 +78,24 @@ func TestCompareFigures(t *testing.T) {
 	after.Findings = found("a", "y").Findings
 	if d = compareTarget(&before, &after); d.Findings[0].ID != "y" || d.Findings[0].Change != finding.FindingCame {
 		t.Errorf("%+v", d.Findings)
+	}
+}
+
+// TestCompareMany: documents may be edited, and the work for them grows with their size alone.
+func TestCompareMany(t *testing.T) {
+	const many = 5_000
+	d := &finding.Doctor{Targets: make([]finding.Examined, many)}
+	for i := range d.Targets {
+		d.Targets[i] = found(fmt.Sprintf("pid %d (a)", i), "x")
+	}
+	one := found("pid 1 (b)")
+	for i := range many {
+		id := strconv.Itoa(i)
+		one.Facts = append(one.Facts, finding.Evidence{What: id, Value: float64(i)})
+		one.Findings = append(one.Findings, finding.Finding{ID: id, Severity: finding.SeverityInfo})
+	}
+	d.Targets = append(d.Targets, one)
+	if diffs := Compare(d, d); len(diffs) != many+1 || len(diffs[many].Findings) != many || *diffs[7].After != "pid 7 (a)" {
+		t.Errorf("%d targets", len(diffs))
 	}
 }

@@ -5,6 +5,7 @@ package examine
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -44,6 +45,10 @@ func ReadSaved(ctx context.Context, name string) (*finding.Doctor, error) {
 	doctor, ok := d.(*finding.Doctor)
 	if !ok {
 		return nil, message.Failed("a document of kind "+finding.KindOf(d)+", not "+finding.KindDoctor+", "+name, hint)
+	}
+	// A document that lacks its targets would read as one in which nothing was found.
+	if len(doctor.Targets) == 0 || slices.ContainsFunc(doctor.Targets, func(t finding.Examined) bool { return t.Kind == "" }) {
+		return nil, message.Failed("damaged document of kind doctor: a target is missing, "+name, hint)
 	}
 	return doctor, nil
 }

@@ -84,6 +84,9 @@ func (p *Page) examinedDiff(t *finding.ExaminedDiff) {
 		count[t.Findings[i].Change]++
 	}
 	var said []string
+	if t.Before == nil || t.After == nil {
+		said = []string{"only in one document"}
+	}
 	for _, b := range becameOf {
 		if n := count[b.change]; n > 0 {
 			said = append(said, strconv.Itoa(n)+" "+b.words)
