@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -177,7 +178,7 @@ func TestMerge(t *testing.T) {
 	for _, s := range b.Sample {
 		s.Value = s.Value[1:]
 	}
-	if _, err = Merge([]*profile.Profile{a, b}); !errors.Is(err, ErrUnlike) {
+	if _, err = Merge([]*profile.Profile{a, b}); !errors.Is(err, ErrUnlike) || !strings.HasSuffix(err.Error(), ": one counts samples/count, cpu/nanoseconds, another cpu/nanoseconds") {
 		t.Error(err)
 	}
 	if _, err = Merge([]*profile.Profile{a, {}}); !errors.Is(err, ErrNotCPU) {
@@ -188,6 +189,10 @@ func TestMerge(t *testing.T) {
 		p.SampleType, p.Period = p.SampleType[:1], period
 		p.Sample[0].Value = p.Sample[0].Value[:1]
 		return p
+	}
+	a.Sample[0].Value[1] = math.MaxInt64 - 1e9
+	if _, err = Merge([]*profile.Profile{a, a.Copy()}); err == nil || errors.Is(err, ErrNotCPU) {
+		t.Errorf("a sum that does not fit: %v", err)
 	}
 	if _, err = Merge([]*profile.Profile{counts(1e7), counts(2e7)}); !errors.Is(err, ErrUnlike) {
 		t.Errorf("periods: %v", err)

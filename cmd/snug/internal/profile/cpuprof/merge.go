@@ -5,6 +5,7 @@ package cpuprof
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/pprof/profile"
 )
@@ -16,12 +17,16 @@ const mixedComment = "snug: sum of profiles of several samplers"
 var ErrUnlike = errors.New("profiles of different kinds")
 
 // Merge returns the sum of CPU profiles: of their samples, and of their durations. They must
-// have the same values; those of Capture and of runtime/pprof do.
+// have the same values; those of Capture and of runtime/pprof do. The error may be ErrUnlike or
+// ErrNotCPU, or says that the sum does not fit an int64.
 func Merge(all []*profile.Profile) (*profile.Profile, error) {
 	mixed := false
 	for _, p := range all {
 		if _, err := cpuValues(p); err != nil {
 			return nil, err
+		}
+		if first, other := valueTypes(all[0]), valueTypes(p); !slices.Equal(first, other) {
+			return nil, fmt.Errorf("%w: one counts %s, another %s", ErrUnlike, inWords(first), inWords(other))
 		}
 		if len(p.SampleType) == 1 && p.Period != all[0].Period {
 			return nil, fmt.Errorf("%w: their samples stand for different times", ErrUnlike)
@@ -31,6 +36,9 @@ func Merge(all []*profile.Profile) (*profile.Profile, error) {
 	sum, err := profile.Merge(all)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnlike, err)
+	}
+	if _, err := cpuValues(sum); err != nil {
+		return nil, errors.New("the sum of the profiles is too large for their format")
 	}
 	if mixed {
 		sum.Comments = append(sum.Comments, mixedComment)

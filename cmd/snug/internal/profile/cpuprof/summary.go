@@ -221,9 +221,7 @@ func (s *sorter) sort(sample *profile.Sample) (rank, *profile.Function) {
 // sample. Profiles have both, or a count with a period.
 func cpuValues(p *profile.Profile) (func(*profile.Sample) (n, ns float64), error) {
 	count, cpu := -1, -1
-	var types []string
 	for i, t := range p.SampleType {
-		types = append(types, CleanName(t.Type+"/"+t.Unit))
 		switch {
 		case cpu < 0 && t.Type == "cpu" && unitNanos[t.Unit] > 0:
 			cpu = i
@@ -236,7 +234,7 @@ func cpuValues(p *profile.Profile) (func(*profile.Sample) (n, ns float64), error
 		period = float64(p.Period) * unitNanos[t.Unit]
 	}
 	if cpu < 0 && (count < 0 || period == 0) {
-		return nil, fmt.Errorf("%w: it counts %s", ErrNotCPU, cmp.Or(strings.Join(types[:min(len(types), 8)], ", "), "nothing"))
+		return nil, fmt.Errorf("%w: it counts %s", ErrNotCPU, inWords(valueTypes(p)))
 	}
 	for _, s := range p.Sample {
 		for _, i := range []int{cpu, count} {
@@ -258,6 +256,20 @@ func cpuValues(p *profile.Profile) (func(*profile.Sample) (n, ns float64), error
 		}
 		return n, n * period
 	}, nil
+}
+
+// valueTypes returns what the values of a profile's samples count, "cpu/nanoseconds".
+func valueTypes(p *profile.Profile) []string {
+	types := make([]string, len(p.SampleType))
+	for i, t := range p.SampleType {
+		types[i] = CleanName(t.Type + "/" + t.Unit)
+	}
+	return types
+}
+
+// inWords lists the first few of them.
+func inWords(types []string) string {
+	return cmp.Or(strings.Join(types[:min(len(types), 8)], ", "), "nothing")
 }
 
 var unitNanos = map[string]float64{"nanoseconds": 1, "microseconds": 1e3, "milliseconds": 1e6, "seconds": 1e9}
