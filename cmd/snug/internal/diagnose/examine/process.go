@@ -89,6 +89,14 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 		last.Go, last.Limits = first.Go, first.Limits
 		e.gap("end", "the process ended while it was watched")
 	}
+	if state := last.Go.Stat.State; state == first.Go.Stat.State {
+		switch state { // proc_pid_stat(5)
+		case 'T':
+			e.gap("activity", "the process is stopped, by SIGSTOP or a terminal: kill -CONT "+strconv.Itoa(pid)+" continues it")
+		case 't':
+			e.gap("activity", "a debugger has stopped the process")
+		}
+	}
 	f := observe.Facts(last.Go, last.Limits)
 	e.Rates(f, &first, &last)
 	t := examined("process", f, e.unknown)

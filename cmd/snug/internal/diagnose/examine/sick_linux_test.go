@@ -133,3 +133,26 @@ func TestHealthy(t *testing.T) {
 		}
 	}
 }
+
+// TestStopped: a process that signals stopped is not just idle.
+func TestStopped(t *testing.T) {
+	pid, files := sick(t, "none"), goproc.NewCache("")
+	stopped := func() bool {
+		e, err := Process(t.Context(), pid, 0, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(e.Unknown, func(g finding.Gap) bool { return strings.Contains(g.Why, "kill -CONT "+strconv.Itoa(pid)) })
+	}
+	if stopped() {
+		t.Error("stopped, before it was")
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); !stopped(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not a word of it")
+		}
+	}
+}
