@@ -183,8 +183,8 @@ type Subject struct {
 var containerID = regexp.MustCompile(`^[0-9a-f]{12,64}$`)
 
 // Resolve returns the targets of a name: a process number, an address, a cgroup directory, a
-// file, a container's id or a program's name. Files win over programs; write ./NAME or the
-// number to be explicit.
+// file, a container's id or a program's name. Files win over programs, except that an executable
+// file needs a slash: write ./NAME or the number to be explicit.
 func Resolve(name string) ([]Subject, error) {
 	if pid := PID(name); pid != 0 {
 		return []Subject{{Name: name, PID: pid}}, nil
