@@ -80,7 +80,7 @@ func isNested(call *ast.CallExpr) bool {
 // unset returns the fix that removes the call, if its result is not used and its
 // argument has no other effect.
 func (s *source) unset(at site) []analysis.SuggestedFix {
-	if _, ok := at.parent(0).(*ast.ExprStmt); !ok {
+	if _, ok := at.parent(0).(*ast.ExprStmt); !ok || s.isDotted(at.call()) {
 		return nil
 	}
 	arg, ok := ast.Unparen(at.call().Args[0]).(*ast.CallExpr)

@@ -73,6 +73,8 @@ func (s *source) instead(at site, quota *unaware) (string, []analysis.SuggestedF
 			return "use runtime.GOMAXPROCS(0); with " + quota.because + ", as here, it is the same number: " + quota.cure + " for the program", nil
 		}
 		return "runtime.GOMAXPROCS(0) is the same number with " + quota.because + ": " + quota.cure + ", then use it", nil
+	case s.isDotted(at.call()):
+		return "use runtime.GOMAXPROCS(0)", nil
 	case once(at):
 		return "use runtime.GOMAXPROCS(0), read where the work starts", nil
 	}

@@ -143,9 +143,15 @@ func sourceOf(pass *analysis.Pass) *source {
 	panic("no source: the analyzer does not require it")
 }
 
-// callee returns the called function if it is qualified by the name of its package, such
-// as "runtime/debug.SetGCPercent", or "".
+// callee returns the called function of an imported package, such as
+// "runtime/debug.SetGCPercent", or "".
 func (s *source) callee(call *ast.CallExpr) string {
+	if id, ok := ast.Unparen(call.Fun).(*ast.Ident); ok { // imported with a dot
+		if fn, ok := s.pass.TypesInfo.Uses[id].(*types.Func); ok && fn.Pkg() != nil && fn.Pkg() != s.pass.Pkg {
+			return fn.Pkg().Path() + "." + fn.Name()
+		}
+		return ""
+	}
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok {
 		return ""
@@ -159,6 +165,13 @@ func (s *source) callee(call *ast.CallExpr) string {
 		return ""
 	}
 	return p.Imported().Path() + "." + sel.Sel.Name
+}
+
+// isDotted reports whether a function is called without its package's name. There are no fixes then:
+// they would need another name, or leave the import, and an unused one does not compile.
+func (s *source) isDotted(call *ast.CallExpr) bool {
+	_, ok := ast.Unparen(call.Fun).(*ast.Ident)
+	return ok
 }
 
 // value returns the value of a constant expression, or nil.
