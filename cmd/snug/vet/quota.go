@@ -16,14 +16,15 @@ type unaware struct {
 
 // ignoresQuota returns why programs of the package's module do not read the CPU quota, with every
 // version of Go; nil if they do, or if that is not known. The go.mod of a library does not decide
-// for programs of other modules. Source: go.dev/doc/godebug, "Default GODEBUG Values".
+// for programs of other modules. A go.mod without a go line has the defaults of an old one.
+// Source: go.dev/doc/godebug, "Default GODEBUG Values".
 func (s *source) ignoresQuota() *unaware {
 	_, mod, work := s.module()
 	says := mod
 	if work != nil {
 		says = work
 	}
-	if says == nil || says.goLine == 0 {
+	if says == nil {
 		return nil
 	}
 	name := filepath.Base(says.path)
@@ -42,6 +43,9 @@ func (s *source) ignoresQuota() *unaware {
 		return nil
 	case set["default"] == line && version.IsValid(line):
 		return &unaware{"godebug default=" + line, "write godebug default=" + quotaAware}
+	}
+	if says.goLine == 0 {
+		return &unaware{"no go line in " + name, "write go 1.25"}
 	}
 	return &unaware{"go " + says.version + " in " + name, "write go 1.25"}
 }

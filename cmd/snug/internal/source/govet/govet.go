@@ -189,7 +189,7 @@ func finding(fset *token.FileSet, d *analysis.Diagnostic) Found {
 	for _, e := range fix.TextEdits {
 		// Positions in the output of cgo are not those in the file.
 		from, to := fset.PositionFor(e.Pos, false), fset.PositionFor(e.End, false)
-		if usesC(from.Filename) || from.Filename != fset.Position(e.Pos).Filename {
+		if usesC(from.Filename) || isGenerated(from.Filename) || from.Filename != fset.Position(e.Pos).Filename {
 			f.Edits = nil
 			return f
 		}
@@ -202,6 +202,13 @@ func finding(fset *token.FileSet, d *analysis.Diagnostic) Found {
 func usesC(file string) bool {
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
 	return err != nil || slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"C"` })
+}
+
+// isGenerated reports whether a file says that it is generated: the next run of its generator would
+// undo a fix.
+func isGenerated(file string) bool {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments)
+	return err == nil && ast.IsGenerated(f)
 }
 
 // Interrupted returns the error after Ctrl-C or SIGTERM.
@@ -240,6 +247,8 @@ var hints = []struct{ words, hint string }{
 	{"module cache not found", "set HOME, or GOMODCACHE to a writable directory"},
 	{"go.mod file not found", "run it in the directory of a module, below its go.mod"},
 	{"does not contain main module", "run it in the directory of a module, below its go.mod"},
+	{"modules listed in go.work", "name packages of its modules: snug vet ./MODULE/..., or work for all of them"},
+	{"build constraints exclude", "--tags names the tags that it is built with; files for other systems need GOOS and GOARCH"},
 	{"no packages to vet", "./... means all packages below this directory"},
 }
 
