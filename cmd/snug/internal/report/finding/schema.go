@@ -3,18 +3,35 @@
 package finding
 
 import (
+	"bytes"
+	"compress/gzip"
 	_ "embed"
 	"encoding/json"
+	"io"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// schemas holds a JSON Schema for each struct of the documents, by name. A test makes it from
-// the types and their comments.
+// packed holds a JSON Schema for each struct of the documents, by name, compressed by gzip to a sixth. A test
+// makes it from the types and their comments.
 //
-//go:embed schema.json
-var schemas []byte
+//go:embed schema.json.gz
+var packed []byte
+
+// schemas unpacks the schemas.
+var schemas = sync.OnceValue(func() []byte {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		panic(err) // a test reads it
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		panic(err)
+	}
+	return text
+})
 
 const reference = "#/$defs/"
 
@@ -29,7 +46,7 @@ func Schema(kind string) string {
 		return ""
 	}
 	var all map[string]map[string]any
-	if err := json.Unmarshal(schemas, &all); err != nil {
+	if err := json.Unmarshal(schemas(), &all); err != nil {
 		panic(err) // a test reads it
 	}
 	used := map[string]any{}
@@ -59,7 +76,7 @@ func About() map[string]string {
 	var all map[string]struct {
 		Description string `json:"description"`
 	}
-	if err := json.Unmarshal(schemas, &all); err != nil {
+	if err := json.Unmarshal(schemas(), &all); err != nil {
 		panic(err) // a test reads it
 	}
 	about := map[string]string{}
