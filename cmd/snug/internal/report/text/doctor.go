@@ -97,8 +97,13 @@ func verdictOn(t *finding.Examined) string {
 	}
 	// Without limits, or without figures, much could not be judged.
 	for _, gap := range t.Unknown {
-		if gap.Field == "program" {
+		switch gap.Field {
+		case "program":
 			return "could not look"
+		case "end":
+			return "ended while it was watched, nothing found before"
+		case "activity":
+			return "stopped, so there was nothing to see"
 		}
 	}
 	return "nothing found"

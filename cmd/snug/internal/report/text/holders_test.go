@@ -65,3 +65,15 @@ profile: x.pprof
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
+
+// TestVerdictOfNothingSeen: a process that ended or is stopped is not called well.
+func TestVerdictOfNothingSeen(t *testing.T) {
+	for field, want := range map[string]string{
+		"end": "ended while it was watched, nothing found before", "activity": "stopped, so there was nothing to see",
+		"program": "could not look", "profile": "nothing found",
+	} {
+		if got := verdictOn(&finding.Examined{Kind: "process", Unknown: []finding.Gap{{Field: field}}}); got != want {
+			t.Errorf("%s: %q, want %q", field, got, want)
+		}
+	}
+}
