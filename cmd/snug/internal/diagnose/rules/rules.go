@@ -107,10 +107,17 @@ func Check(f *Facts) []finding.Finding {
 			ID: r.ID, Severity: res.severity, Title: r.Title, Target: f.Target, Evidence: res.evidence, Fix: res.fix, Verify: res.verify,
 		})
 	}
-	slices.SortStableFunc(found, func(a, b finding.Finding) int {
-		return cmp.Compare(b.Severity.Level(), a.Severity.Level())
-	})
+	slices.SortStableFunc(found, func(a, b finding.Finding) int { return cmp.Compare(rank(&b), rank(&a)) })
 	return found
+}
+
+// rank returns how far up a finding is: by its severity, but what others do to the program comes after what
+// it does itself.
+func rank(f *finding.Finding) int {
+	if f.ID == "neighbours" {
+		return finding.SeverityInfo.Level()
+	}
+	return f.Severity.Level()
 }
 
 // bench returns the command that compares values of a setting for this program. It has neither the

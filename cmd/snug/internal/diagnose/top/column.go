@@ -246,13 +246,13 @@ func latencyText(p *finding.TopProcess, g *glyphs) (string, Role) {
 func ps(n float64) string { return units.NarrowFixed(n, 4) }
 
 func findingText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	if len(p.Findings) == 0 {
+	f := finding.Gravest(p.Findings)
+	if f == nil {
 		if why := whyUnknown(p); why != "" {
 			return "? " + why, Dim
 		}
 		return "-", Dim
 	}
-	f := &p.Findings[0]
 	s := mark(f.Severity) + " " + f.ID
 	if more := len(p.Findings) - 1; more > 0 {
 		s += " +" + strconv.Itoa(more)

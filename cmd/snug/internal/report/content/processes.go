@@ -39,8 +39,8 @@ func PsRow(r *finding.Process) []string {
 		}),
 	}
 	worst := units.None
-	if len(r.Findings) > 0 {
-		worst = message.Clean(string(r.Findings[0].Severity)) + ": " + message.Clean(r.Findings[0].ID)
+	if f := finding.Gravest(r.Findings); f != nil {
+		worst = message.Clean(string(f.Severity)) + ": " + message.Clean(f.ID)
 		if more := len(r.Findings) - 1; more > 0 {
 			worst += " +" + strconv.Itoa(more)
 		}

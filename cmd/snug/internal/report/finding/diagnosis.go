@@ -63,6 +63,17 @@ type Evidence struct {
 	Raw    string  `json:"raw"`    // its text in the source; "" = none
 }
 
+// Gravest returns the first finding of the highest severity; nil without any.
+func Gravest(found []Finding) *Finding {
+	worst := Worst(found)
+	for i := range found {
+		if found[i].Severity == worst {
+			return &found[i]
+		}
+	}
+	return nil
+}
+
 // Worst returns the highest severity of the findings; "" without findings.
 func Worst(found []Finding) Severity {
 	var worst Severity
