@@ -125,7 +125,9 @@ func TestSanity(t *testing.T) {
 		{"more idle Ps than there are", func(mem []byte, _ *reader) { put32(mem, atSpin-4, 5) }, []string{"idle", "spinning"}},
 		{"a count beyond all time", func(mem []byte, _ *reader) { put64(mem, atRun, 1<<60) }, []string{"latency"}},
 		{"counts that add up beyond all time", func(mem []byte, _ *reader) { put64(mem, atStops, 1<<48); put64(mem, atStops+8, 1) }, []string{"stops"}},
-		{"another release", func(_ []byte, r *reader) { r.image.Sched = gobin.Sched{TimeToRun: -1, StopsGC: -1, SysGs: -1, FreeGs: -1, FreeGsNoStack: -1, GCPauseDist: -1, PFreeGs: -1, Histogram: -1} }, []string{"latency", "stops", "goroutines"}},
+		{"another release", func(_ []byte, r *reader) {
+			r.image.Sched = gobin.Sched{TimeToRun: -1, StopsGC: -1, SysGs: -1, FreeGs: -1, FreeGsNoStack: -1, GCPauseDist: -1, PFreeGs: -1, Histogram: -1}
+		}, []string{"latency", "stops", "goroutines"}},
 		{"more free goroutines than all", func(mem []byte, _ *reader) { put32(mem, atP+32+16, 31) }, []string{"goroutines"}},
 		{"Ps not found", func(_ []byte, r *reader) { r.image.Vars.AllPs = gobin.Var{Votes: 4, Of: 6} }, []string{"goroutines"}},
 		{"Ps beyond all memory", func(mem []byte, _ *reader) { put64(mem, atPs, 1<<63) }, []string{"goroutines"}},
