@@ -58,7 +58,7 @@ func uncounted(cells []finding.Cell) []finding.Unshown {
 // realTime reports whether a load generator already had real-time priority.
 func realTime(runs []finding.Run) bool {
 	for _, r := range runs {
-		if r.Generator != nil && r.Generator.Policy == "SCHED_FIFO" {
+		if r.Generator != nil && (r.Generator.Policy == "SCHED_RR" || r.Generator.Policy == "SCHED_FIFO") {
 			return true
 		}
 	}

@@ -94,7 +94,7 @@ func generate(args []string, stdin io.Reader, out *json.Encoder) error {
 	}
 	begin := make(chan struct{})
 	go listen(in, begin)
-	if is := policy(); p.RealTime && is != fifo {
+	if is := policy(); p.RealTime && is != realTimePolicy {
 		return &Error{What: fmt.Sprintf("cannot become real-time: the scheduling policy is %q", is)}
 	}
 	l, err := newLoop(p)
@@ -139,7 +139,7 @@ func window(l loop, p Plan) (Result, error) {
 	if ok {
 		r.CPUSeconds = new((after - before).Seconds())
 	}
-	if r.Policy = policy(); p.RealTime && r.Policy != fifo {
+	if r.Policy = policy(); p.RealTime && r.Policy != realTimePolicy {
 		return Result{}, &Error{What: fmt.Sprintf("did not stay real-time: the scheduling policy is %q", r.Policy)}
 	}
 	return r, nil

@@ -21,7 +21,7 @@ import (
 type Command struct {
 	Shell string   `json:"shell"` // for sh -c
 	Env   []string `json:"env"`   // its whole environment
-	// RealTime makes the command SCHED_FIFO; Run fails if that is not possible.
+	// RealTime makes the command SCHED_RR; Run fails if that is not possible.
 	RealTime bool `json:"real_time"`
 
 	Stdout, Stderr *os.File `json:"-"`

@@ -47,7 +47,7 @@ func runCommand(args []string) (Ended, error) {
 		return Ended{}, &Error{What: fmt.Sprintf("bad command: %v", err), Cure: "it is started by snug bench"}
 	}
 	end := Ended{Policy: policy()}
-	if c.RealTime && end.Policy != fifo {
+	if c.RealTime && end.Policy != realTimePolicy {
 		return end, &Error{What: fmt.Sprintf("cannot become real-time: the scheduling policy is %q", end.Policy)}
 	}
 	// What the command orphans becomes a child of this process: see endChildren.

@@ -71,7 +71,7 @@ type Plan struct {
 	// Seed determines when requests are due and where they go. The same seed gives the
 	// same arrivals at every rate, only denser.
 	Seed uint64 `json:"seed"`
-	// RealTime makes the generator SCHED_FIFO; the generator fails if that is not
+	// RealTime makes the generator SCHED_RR; the generator fails if that is not
 	// possible.
 	RealTime bool `json:"real_time"`
 }
@@ -115,7 +115,7 @@ type Result struct {
 	LatenessMax *float64 `json:"lateness_max_seconds"`
 	CPUSeconds  *float64 `json:"cpu_seconds"` // of the generator, during Elapsed
 	// Policy is the scheduling policy of the generator's threads, as read back:
-	// SCHED_OTHER, SCHED_FIFO, ...; "mixed" if they differ; "" is unknown.
+	// SCHED_OTHER, SCHED_RR, ...; "mixed" if they differ; "" is unknown.
 	Policy string `json:"policy"`
 	// Slices are the slices of the window, in order.
 	Slices []Slice `json:"slices,omitempty"`

@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const fifo = "SCHED_FIFO"
+// realTimePolicy is that of a real-time generator. With SCHED_FIFO a thread that spins, as those of Go's
+// runtime do for a moment, would keep its CPU from all other threads of the generator, for ever.
+const realTimePolicy = "SCHED_RR"
 
 // policy returns the scheduling policy of all threads of this process, "mixed" if they
 // differ, "" if it cannot be read (sched(7)).
@@ -48,9 +50,9 @@ func policyName(p int) string {
 	case unix.SCHED_NORMAL:
 		return "SCHED_OTHER"
 	case unix.SCHED_FIFO:
-		return fifo
+		return "SCHED_FIFO"
 	case unix.SCHED_RR:
-		return "SCHED_RR"
+		return realTimePolicy
 	case unix.SCHED_BATCH:
 		return "SCHED_BATCH"
 	case unix.SCHED_IDLE:
@@ -59,14 +61,14 @@ func policyName(p int) string {
 	return "policy " + strconv.Itoa(p)
 }
 
-// becomeRealTime executes this program again as SCHED_FIFO of the lowest priority, and
+// becomeRealTime executes this program again as SCHED_RR of the lowest priority, and
 // returns only on error. Each thread has its own policy; execve(2) keeps it and new
 // threads inherit it. So after execve all threads of the runtime have it; without,
 // running threads would not. There is no reset on fork, because it would also affect new
 // threads; the generator starts no process.
 func becomeRealTime(args []string) error {
 	runtime.LockOSThread()
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
 	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
 		return &Error{
 			What: fmt.Sprintf("cannot become real-time: %v, sched_setattr", err),

@@ -4,7 +4,7 @@
 
 package load
 
-const fifo = "SCHED_FIFO"
+const realTimePolicy = "SCHED_RR"
 
 // policy returns "": only Linux has scheduling policies.
 func policy() string { return "" }

@@ -170,7 +170,7 @@ func TestRealTime(t *testing.T) {
 	s := serve(t, hello)
 	p := open(400, 300*time.Millisecond, s.URL)
 	p.RealTime, p.Warm = true, 100*time.Millisecond
-	if r := measure(t, p); r.Policy != "SCHED_FIFO" || r.Ops == 0 || r.Errors != 0 {
+	if r := measure(t, p); r.Policy != "SCHED_RR" || r.Ops == 0 || r.Errors != 0 {
 		t.Errorf("%+v", r)
 	}
 	if is := policy(); is != "SCHED_OTHER" {

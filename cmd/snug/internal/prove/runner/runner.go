@@ -53,7 +53,7 @@ type Runner struct {
 	Window time.Duration // measured
 	Probe  time.Duration // of the stall probe of built-in workloads; 0 is none
 
-	RealTime bool // the load generator becomes SCHED_FIFO
+	RealTime bool // the load generator becomes SCHED_RR
 	Own      bool // no cgroup is made: the container's own limits apply
 	NoLimit  bool // no cgroup is made, and nothing is enforced
 	Trace    bool // ask a user's program for a GC trace on its stderr

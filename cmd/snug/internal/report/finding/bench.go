@@ -63,7 +63,7 @@ type Request struct {
 	BodySHA256  string   `json:"body_sha256"`     // "" = no body
 	Timeout     float64  `json:"timeout_seconds"` // per request
 	Connections int      `json:"connections"`     // of a saturating closed loop
-	RealTime    bool     `json:"real_time"`       // SCHED_FIFO was requested for the load generator
+	RealTime    bool     `json:"real_time"`       // a real-time policy was requested for the load generator
 }
 
 // Capacity is the throughput of the default setting in one container.
@@ -283,7 +283,7 @@ type Generator struct {
 	LatenessP99 *float64 `json:"lateness_p99_seconds"` // actual minus intended start; null = closed loop
 	LatenessMax *float64 `json:"lateness_max_seconds"`
 	CPU         *float64 `json:"cpu_seconds"`
-	Policy      string   `json:"policy"` // SCHED_OTHER, SCHED_FIFO
+	Policy      string   `json:"policy"` // SCHED_OTHER, SCHED_RR; SCHED_FIFO in documents of old
 }
 
 // Noise describes the rest of the machine during a window. null is not measured.
