@@ -87,7 +87,11 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 	}
 	if errors.Is(last.Go.Err, proc.ErrGone) {
 		last.Go, last.Limits = first.Go, first.Limits
-		e.gap("end", "the process ended while it was watched")
+		why := "the process ended while it was watched"
+		if killed := oomKilled(first.Limits); killed != nil {
+			last.Limits, why = killed, "the process was OOM-killed while it was watched"
+		}
+		e.gap("end", why)
 	}
 	if state := last.Go.Stat.State; state == first.Go.Stat.State {
 		switch state { // proc_pid_stat(5)
