@@ -155,7 +155,7 @@ done`,
 		// Every Go release that the library supports or whose programs the tool reads.
 		name: "toolchains", cpus: 2, seconds: 400,
 		words: "go",
-		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/figure", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
+		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/figure", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/profile/heldprof", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
 			"cmd/snug/internal/process/holders", "cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "cmd/snug/internal/source/govet", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
 			"e2e/internal/figures", "e2e/internal/programs"}),
 		script: alone + `
