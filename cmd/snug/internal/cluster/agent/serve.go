@@ -75,7 +75,7 @@ func (a *Agent) Handler() http.Handler {
 				return
 			}
 			made := made(r)
-			<-turn // only the making has turns: a client that does not read keeps nobody waiting
+			<-turn // only the making has turns: no other client waits for one that does not read
 			made.write(w)
 		}
 	}

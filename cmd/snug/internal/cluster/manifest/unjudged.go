@@ -7,13 +7,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 var (
 	// knobs are the variables of the Go runtime that are looked for.
 	knobs = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC"}
 	// assigned finds one that a line sets: NAME=, NAME: or name: NAME.
-	assigned = regexp.MustCompile(`(?:^|[^A-Za-z0-9_])(?:(GOMAXPROCS|GOMEMLIMIT|GOGC)["']?\s*[=:]|name:\s*["']?(GOMAXPROCS|GOMEMLIMIT|GOGC)["']?\s*(?:[,}#]|$))`)
+	assigned = sync.OnceValue(func() *regexp.Regexp { // most commands do not need it
+		return regexp.MustCompile(`(?:^|[^A-Za-z0-9_])(?:(GOMAXPROCS|GOMEMLIMIT|GOGC)["']?\s*[=:]|name:\s*["']?(GOMAXPROCS|GOMEMLIMIT|GOGC)["']?\s*(?:[,}#]|$))`)
+	})
 )
 
 // unjudged returns the lines of a file that set a variable of the Go runtime and were not judged: in a command, a
@@ -60,7 +63,7 @@ func (f *File) unjudged() []Problem {
 	for line := range bytes.Lines(text) {
 		n++
 		text := strings.TrimSpace(string(line))
-		m := assigned.FindStringSubmatch(text)
+		m := assigned().FindStringSubmatch(text)
 		if m == nil || judged[n] || strings.HasPrefix(text, "#") {
 			continue
 		}

@@ -8,16 +8,22 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // header is the first line of a goroutine (runtime/traceback.go, goroutineheader):
 //
 //	goroutine 18 [chan receive, 5 minutes, locked to thread]:
 //	goroutine 18 gp=0xc000006c40 m=nil [select (no cases)]:
-var header = regexp.MustCompile(`^goroutine ([0-9]{1,20}) (?:gp=[^\[\]]* )?\[([^\[\]]+)\].*:$`)
+var header = lazy(`^goroutine ([0-9]{1,20}) (?:gp=[^\[\]]* )?\[([^\[\]]+)\].*:$`)
 
 // place is the second line of a call: a file, a line and an offset.
-var place = regexp.MustCompile(`^\t(.+):([0-9]{1,9})(?: \+0x[0-9a-f]+)?(?: .*)?$`)
+var place = lazy(`^\t(.+):([0-9]{1,9})(?: \+0x[0-9a-f]+)?(?: .*)?$`)
+
+// lazy returns an expression that is compiled when it is first used, and not at the start of every command.
+func lazy(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // createdBy begins the go statement, which is at the end of a stack.
 const createdBy = "created by "
@@ -51,7 +57,7 @@ type dump struct {
 }
 
 func (d *dump) line(text string) {
-	if m := header.FindStringSubmatch(text); m != nil {
+	if m := header().FindStringSubmatch(text); m != nil {
 		d.end()
 		id, _ := strconv.ParseUint(m[1], 10, 64)
 		if id == 0 {
@@ -64,7 +70,7 @@ func (d *dump) line(text string) {
 	if d.now == nil {
 		return
 	}
-	if m := place.FindStringSubmatch(text); m != nil {
+	if m := place().FindStringSubmatch(text); m != nil {
 		if d.last != nil {
 			d.last.File = m[1]
 			d.last.Line, _ = strconv.Atoi(m[2])

@@ -64,16 +64,7 @@ func TestRecordedSweeps(t *testing.T) {
 		halves := newHalves(b, in.Objective)
 		var all []float64
 		kept, inHalves := 0, 0.0
-		for seed := range uint64(replays) {
-			r, err := NewReplay(b, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			in.Seed = seed
-			out, err := Run(t.Context(), in, r)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, out := range replayed(t, b, in) {
 			chosen := base
 			if out.Verdict.Best != nil {
 				chosen = out.Cells[*out.Verdict.Best].Arm
@@ -131,16 +122,7 @@ func TestRealSweeps(t *testing.T) {
 		in.Runs = 55
 		h := newHalves(b, in.Objective)
 		mean, undecided, kept := 0.0, 0, 0
-		for seed := range uint64(replays) {
-			r, err := NewReplay(b, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			in.Seed = seed
-			out, err := Run(t.Context(), in, r)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, out := range replayed(t, b, in) {
 			chosen := base
 			switch {
 			case out.Verdict.Best != nil:
@@ -160,6 +142,25 @@ func TestRealSweeps(t *testing.T) {
 			t.Errorf("%s: %d of %d keep the default, which costs %.1f %%", filepath.Base(file), kept, replays, 100*h.regret(base))
 		}
 	}
+}
+
+// replayed returns the answers of searches on a sweep, one for each seed.
+func replayed(t *testing.T, b *finding.Bench, in Input) []*finding.Tune {
+	t.Helper()
+	var all []*finding.Tune
+	for seed := range uint64(replays) {
+		r, err := NewReplay(b, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Seed = seed
+		out, err := Run(t.Context(), in, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, out)
+	}
+	return all
 }
 
 func recorded(t *testing.T, file string) *finding.Bench {

@@ -75,8 +75,9 @@ func (s *search) judged(at map[int]int) finding.Judged {
 // of its model, as a share, and the standard deviation of runs of one setting. Both are 0 if the gain
 // is at most wide margins, or is of a setting that was confirmed.
 func (s *search) open() (gain, noise float64) {
+	cells := s.judge.byCell(s.runs)
 	for i, mean := range s.surface.mean {
-		if s.judge.failure(s.judge.byCell(s.runs)[i]) != "" || slices.Contains(s.confirmed, i) {
+		if s.judge.failure(cells[i]) != "" || slices.Contains(s.confirmed, i) {
 			continue
 		}
 		gain = max(gain, -math.Expm1(mean-s.surface.mean[0]-pessimist*s.surface.apart[i]))
