@@ -21,6 +21,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/holders"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/profile/heldprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 )
@@ -78,7 +79,8 @@ func holdings(ctx context.Context, u *ui.UI, name string, heap bool, file, html 
 		if err != nil {
 			return holdingFailure(pid, err)
 		}
-		return heaped(u, heapDocument(pid, target, h, n), h.Profile(n, program), file, html)
+		d := &finding.Heap{Target: target, Next: doctorOf(pid), Source: h.Source, Rate: h.Rate, SinceStart: h.Early}
+		return heaped(u, heapDocument(d, readHolders(h, n)), h.Profile(n, program), file, html)
 	}
 	g, err := r.Goroutines()
 	if err == nil {
@@ -112,31 +114,41 @@ const (
 // doctorOf returns the next command: what holds memory or goroutines may be right, and its limits wrong.
 func doctorOf(pid int) string { return "snug doctor " + strconv.Itoa(pid) }
 
-func heapDocument(pid int, target string, h *holders.Heap, n *holders.Names) *finding.Heap {
-	d := &finding.Heap{Head: finding.NewHead(finding.KindHeap), Target: target, Next: doctorOf(pid), Source: h.Source, Rate: h.Rate, SinceStart: h.Early, Top: []finding.Holder{}}
-	all := h.Holders(n)
-	d.Stacks = len(all)
-	for _, x := range all {
+// heapDocument completes a document by call stacks, largest first.
+func heapDocument(d *finding.Heap, all []heldprof.Holder) *finding.Heap {
+	d.Head, d.Stacks, d.Top = finding.NewHead(finding.KindHeap), len(all), []finding.Holder{}
+	for i := range all {
+		x := &all[i]
 		d.Live, d.Objects, d.Samples = d.Live+x.Live, d.Objects+x.Objects, d.Samples+x.Samples
 	}
-	for _, x := range all[:min(len(all), maxHolders)] {
+	for i := range all[:min(len(all), maxHolders)] {
+		x := &all[i]
 		d.Top = append(d.Top, finding.Holder{
-			Live: x.Live, Ratio: float64(x.Live) / float64(max(d.Live, 1)), Objects: x.Objects, Samples: x.Samples, Allocated: x.Allocated, Stack: stack(x.Frames),
+			Live: x.Live, Ratio: float64(x.Live) / float64(max(d.Live, 1)), Objects: x.Objects, Samples: x.Samples, Allocated: x.Allocated, Stack: stack(x.Calls),
 		})
 	}
 	return d
 }
 
-func stack(frames []gobin.Frame) []finding.Call {
+// readHolders returns what was read of a process as a profile has it.
+func readHolders(h *holders.Heap, n *holders.Names) []heldprof.Holder {
+	var all []heldprof.Holder
+	for _, x := range h.Holders(n) {
+		all = append(all, heldprof.Holder{Calls: holders.Calls(x.Frames), Live: x.Live, Objects: x.Objects, Samples: x.Samples, Allocated: x.Allocated})
+	}
+	return all
+}
+
+func stack(calls []heldprof.Call) []finding.Call {
 	list := []finding.Call{}
-	for _, f := range frames[:min(len(frames), maxCalls)] {
-		list = append(list, callOf(f))
+	for _, c := range calls[:min(len(calls), maxCalls)] {
+		list = append(list, callOf(c))
 	}
 	return list
 }
 
-func callOf(f gobin.Frame) finding.Call {
-	return finding.Call{Function: finding.UTF8(f.Function), File: finding.UTF8(f.File), Line: f.Line}
+func callOf(c heldprof.Call) finding.Call {
+	return finding.Call{Function: finding.UTF8(c.Function), File: finding.UTF8(c.File), Line: c.Line}
 }
 
 func goroutinesDocument(pid int, target string, g *holders.Goroutines, n *holders.Names) *finding.Goroutines {
@@ -151,11 +163,11 @@ func goroutinesDocument(pid int, target string, g *holders.Goroutines, n *holder
 			continue
 		}
 		x := finding.GoroutineGroup{
-			Count: group.Count, State: finding.UTF8(group.Words()), Stack: stack(n.Calls(group.Calls)), Cut: group.Cut,
+			Count: group.Count, State: finding.UTF8(group.Words()), Stack: stack(holders.Calls(n.Calls(group.Calls))), Cut: group.Cut,
 			Start: finding.UTF8(n.Start(group.Start)), IDs: group.IDs,
 		}
 		if f, ok := n.Creator(group.Creator); ok {
-			x.Creator = new(callOf(f))
+			x.Creator = new(callOf(holders.CallOf(f)))
 		}
 		d.Groups = append(d.Groups, x)
 	}

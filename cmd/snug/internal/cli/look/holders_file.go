@@ -104,6 +104,9 @@ func asText(head []byte) bool {
 	return bounded.Sniff(head) == bounded.HeapText || bytes.HasPrefix(head, []byte("goroutine profile: total "))
 }
 
+// byProgram is the source of what a program wrote itself.
+const byProgram = "written by the program"
+
 // answer prints what was read and writes the requested files.
 func (t *heldFile) answer(u *ui.UI, file, html string) error {
 	next := ""
@@ -111,20 +114,12 @@ func (t *heldFile) answer(u *ui.UI, file, html string) error {
 		next = "go tool pprof -top " + message.Quote(t.name)
 	}
 	if h := t.heap; h != nil {
-		d := &finding.Heap{Head: finding.NewHead(finding.KindHeap), Target: t.target, Next: next, Source: "written by the program", Rate: h.Rate, Stacks: len(h.Holders), Top: []finding.Holder{}}
-		for i := range h.Holders {
-			x := &h.Holders[i]
-			d.Live, d.Objects, d.Samples = d.Live+x.Live, d.Objects+x.Objects, d.Samples+x.Samples
-		}
-		for i := range h.Holders[:min(len(h.Holders), maxHolders)] {
-			x := &h.Holders[i]
-			d.Top = append(d.Top, finding.Holder{Live: x.Live, Ratio: float64(x.Live) / float64(max(d.Live, 1)), Objects: x.Objects, Samples: x.Samples, Allocated: x.Allocated, Stack: callsIn(x.Calls)})
-		}
+		d := heapDocument(&finding.Heap{Target: t.target, Next: next, Source: byProgram, Rate: h.Rate}, h.Holders)
 		return heaped(u, d, t.profile, file, html)
 	}
 	g := t.goroutines
 	d := &finding.Goroutines{
-		Head: finding.NewHead(finding.KindGoroutines), Target: t.target, Next: next, Source: "written by the program", Stacks: len(g.Groups),
+		Head: finding.NewHead(finding.KindGoroutines), Target: t.target, Next: next, Source: byProgram, Stacks: len(g.Groups),
 		States: []finding.GoroutineState{}, Groups: []finding.GoroutineGroup{},
 	}
 	states := map[string]int{}
@@ -135,7 +130,7 @@ func (t *heldFile) answer(u *ui.UI, file, html string) error {
 		if i >= maxHolders {
 			continue
 		}
-		group := finding.GoroutineGroup{Count: x.Count, State: finding.UTF8(x.State), Stack: callsIn(x.Calls), Cut: x.Cut, IDs: x.IDs}
+		group := finding.GoroutineGroup{Count: x.Count, State: finding.UTF8(x.State), Stack: stack(x.Calls), Cut: x.Cut, IDs: x.IDs}
 		if len(x.Calls) > 0 {
 			group.Start = finding.UTF8(x.Calls[len(x.Calls)-1].Function)
 		}
@@ -143,7 +138,7 @@ func (t *heldFile) answer(u *ui.UI, file, html string) error {
 			group.IDs = []uint64{}
 		}
 		if x.Creator.Function != "" {
-			group.Creator = new(call(x.Creator))
+			group.Creator = new(callOf(x.Creator))
 		}
 		d.Groups = append(d.Groups, group)
 	}
@@ -155,16 +150,4 @@ func (t *heldFile) answer(u *ui.UI, file, html string) error {
 		p = g.Profile(path.Base(t.target))
 	}
 	return listed(u, d, p, file, html)
-}
-
-func call(c heldprof.Call) finding.Call {
-	return finding.Call{Function: finding.UTF8(c.Function), File: finding.UTF8(c.File), Line: c.Line}
-}
-
-func callsIn(calls []heldprof.Call) []finding.Call {
-	list := []finding.Call{}
-	for _, c := range calls[:min(len(calls), maxCalls)] {
-		list = append(list, call(c))
-	}
-	return list
 }

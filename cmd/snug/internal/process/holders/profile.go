@@ -11,13 +11,18 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/heldprof"
 )
 
-// calls returns frames as calls of a profile.
-func calls(frames []gobin.Frame) []heldprof.Call {
+// Calls returns frames as calls of a profile.
+func Calls(frames []gobin.Frame) []heldprof.Call {
 	all := make([]heldprof.Call, len(frames))
 	for i, f := range frames {
-		all[i] = heldprof.Call{Function: f.Function, File: f.File, Line: f.Line}
+		all[i] = CallOf(f)
 	}
 	return all
+}
+
+// CallOf returns a frame as a call of a profile.
+func CallOf(f gobin.Frame) heldprof.Call {
+	return heldprof.Call{Function: f.Function, File: f.File, Line: f.Line}
 }
 
 // Profile returns the profile as runtime/pprof writes it. program names the executable.
@@ -38,7 +43,7 @@ func (h *Heap) Profile(n *Names, program string) *profile.Profile {
 		objects, bytes := Estimate(s.Allocs, s.Size, h.Rate)
 		live, held := Estimate(s.Allocs-s.Frees, s.Size, h.Rate)
 		sample.Value = []int64{objects, bytes, live, held}
-		b.Add(calls(n.Site(s.Calls)), sample)
+		b.Add(Calls(n.Site(s.Calls)), sample)
 	}
 	return p
 }
@@ -58,7 +63,7 @@ func (g *Goroutines) Profile(n *Names, program string) *profile.Profile {
 			frames = []gobin.Frame{{Function: n.Start(group.Start)}}
 		}
 		creator, _ := n.Creator(group.Creator)
-		b.AddGroup(group.Count, group.Words(), creator.Function, calls(frames))
+		b.AddGroup(group.Count, group.Words(), creator.Function, Calls(frames))
 	}
 	return p
 }
