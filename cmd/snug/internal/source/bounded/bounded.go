@@ -167,11 +167,12 @@ type capped struct {
 	limit  int64
 	excess string  // text of the error
 	from   *capped // the packed input; nil = not packed
+	err    error   // too much; stays, because bufio returns an error once and reads on
 }
 
 func (c *capped) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
+	if len(p) == 0 || c.err != nil {
+		return 0, c.err
 	}
 	left := c.limit - c.n
 	if left <= 0 {
@@ -179,14 +180,16 @@ func (c *capped) Read(p []byte) (int, error) {
 		var one [1]byte
 		n, err := c.r.Read(one[:])
 		if n > 0 {
-			return 0, &tooMuch{c.excess}
+			c.err = &tooMuch{c.excess}
+			return 0, c.err
 		}
 		return 0, err
 	}
 	n, err := c.r.Read(p[:min(int64(len(p)), left)])
 	c.n += int64(n)
 	if c.from != nil && c.n > freeRatio && c.n/maxRatio > c.from.n {
-		return n, &tooMuch{fmt.Sprintf("unpacks to more than %d times its size", maxRatio)}
+		c.err = &tooMuch{fmt.Sprintf("unpacks to more than %d times its size", maxRatio)}
+		return n, c.err
 	}
 	return n, err
 }

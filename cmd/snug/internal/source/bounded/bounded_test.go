@@ -149,9 +149,35 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+// TestExcessAfterHead: the head of a short source reaches the byte that is too much. The error
+// must still be there for who reads on.
+func TestExcessAfterHead(t *testing.T) {
+	for name, c := range map[string]struct {
+		content []byte
+		limits  Limits
+	}{
+		"plain":  {noise(1025), Limits{Bytes: 1 << 10}},
+		"packed": {pack(t, noise(1025)), Limits{Unpacked: 1 << 10}},
+	} {
+		s, err := Wrap(t.Context(), io.NopCloser(bytes.NewReader(c.content)), "input", c.limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if head, err := s.Head(); len(head) != 1024 || !errors.Is(err, ErrTooMuch) {
+				t.Errorf("%s: head %d bytes, %v", name, len(head), err)
+			}
+		}
+		if n, err := io.Copy(io.Discard, s); n != 1024 || !errors.Is(err, ErrTooMuch) {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+	}
+}
+
 // FuzzOpen: whatever a file holds, no more comes out than may.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte("plain"))
+	f.Add(make([]byte, 1<<10+1))
 	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x01\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l := Limits{Bytes: 1 << 10, Unpacked: 1 << 12}
