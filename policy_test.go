@@ -31,7 +31,8 @@ law < simulator
 NONE < limiter, fixture, oracle, deploy/helm/snug/files
 
 The tool, group by group:
-NONE < vet, message, profile/, tmpl
+NONE < vet, message, sorting, profile/, tmpl
+sorting < process/, profile/, source/, prove/experiment, prove/search, report/page, report/chart, diagnose/, cluster/, cli/
 plan < flagvalue, goenv, report/units
 plan, flagvalue < option
 plan < process/

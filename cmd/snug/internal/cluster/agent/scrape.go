@@ -13,6 +13,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // scrape is the series of one answer.
@@ -42,7 +43,7 @@ func pairs(names, values []string) []promtext.Label {
 }
 
 func sorted(labels []promtext.Label) []promtext.Label {
-	slices.SortFunc(labels, func(a, b promtext.Label) int { return cmp.Compare(a.Name, b.Name) })
+	sorting.Stable(labels, func(a, b promtext.Label) int { return cmp.Compare(a.Name, b.Name) })
 	return labels
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -83,7 +84,7 @@ func indexed(all map[key]Fact) *Facts {
 		f.byGroup[g] = append(f.byGroup[g], one)
 	}
 	for _, facts := range f.byGroup {
-		slices.SortFunc(facts, newest)
+		sorting.Stable(facts, newest)
 	}
 	return f
 }

@@ -5,12 +5,12 @@ package linter
 import (
 	"cmp"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
@@ -81,7 +81,7 @@ func (l *Linter) Document() *finding.Lint {
 		}
 	}
 	d.Unknown = append(append(d.Unknown, l.Unknown...), l.Problems()...)
-	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int {
+	sorting.Stable(d.Findings, func(a, b finding.LintMistake) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(column(a), column(b)))
 	})
 	d.Next = lintNext(d)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 const (
@@ -73,7 +75,7 @@ func mergeMappings(old, later []Mapping) []Mapping {
 			all = append(all, m)
 		}
 	}
-	slices.SortFunc(all, func(a, b Mapping) int {
+	sorting.Stable(all, func(a, b Mapping) int {
 		switch {
 		case a.Start < b.Start:
 			return -1

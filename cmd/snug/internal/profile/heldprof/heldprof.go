@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Call is a function on a stack.
@@ -62,7 +64,7 @@ func HeapOf(p *profile.Profile) (*Heap, bool) {
 		x.Live, x.Objects, x.Allocated = x.Live+s.Value[live], x.Objects+s.Value[objects], x.Allocated+s.Value[allocated]
 		x.Samples += sampled(s.Value[objects], s.Value[live]/s.Value[objects], h.Rate)
 	}
-	slices.SortStableFunc(h.Holders, func(a, b Holder) int { return cmp.Compare(b.Live, a.Live) })
+	sorting.Stable(h.Holders, func(a, b Holder) int { return cmp.Compare(b.Live, a.Live) })
 	return h, true
 }
 
@@ -136,7 +138,7 @@ func (b *groups) add(g Group) {
 }
 
 func (b *groups) sorted() []Group {
-	slices.SortStableFunc(b.all, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })
+	sorting.Stable(b.all, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })
 	return b.all
 }
 

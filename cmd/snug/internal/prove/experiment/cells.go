@@ -9,6 +9,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -98,7 +99,7 @@ func valid(all []finding.Run) []finding.Run {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b finding.Run) int { return a.Round - b.Round })
+	sorting.Stable(out, func(a, b finding.Run) int { return a.Round - b.Round })
 	return out
 }
 

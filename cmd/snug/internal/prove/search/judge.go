@@ -9,6 +9,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 const (
@@ -69,7 +70,7 @@ func (j *judge) rank(runs []finding.Run, z float64) ([]standing, surface) {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b standing) int {
+	sorting.Stable(out, func(a, b standing) int {
 		return cmp.Or(
 			boolCompare(a.failed != "", b.failed != ""),
 			cmp.Compare(a.excess, b.excess),

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
@@ -82,7 +83,7 @@ func notFixed(file string, err error) error {
 // edited returns a Go file with edits applied and imports removed that they leave
 // unused. It formats the file if it was formatted.
 func edited(old []byte, edits []Edit) ([]byte, error) {
-	slices.SortFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
+	sorting.Stable(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	var b bytes.Buffer
 	at := 0
 	for _, e := range edits {
