@@ -14,10 +14,13 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // newLab returns an experiment that reports to the user.
-func newLab(u *ui.UI) lab.Lab { return lab.Lab{Talk: u, Getenv: u.Getenv, Version: ui.Build().Version} }
+func newLab(u *ui.UI) lab.Lab {
+	return lab.Lab{Talk: u, Getenv: u.Getenv, Version: finding.NewBuild().Version}
+}
 
 // command checks the arguments after the flags and sets the program to measure.
 func command(l *lab.Lab, cmd *cobra.Command, args []string) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // Program is a program with commands.
@@ -69,7 +70,7 @@ func (p *Program) Command(u *ui.UI) *cobra.Command {
 			case len(args) > 0:
 				return p.unknown(cmd, args)
 			case version:
-				return u.Answer(ui.Build())
+				return u.Answer(finding.NewBuild())
 			}
 			return p.Default()
 		},

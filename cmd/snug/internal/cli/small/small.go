@@ -14,6 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/fit"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
@@ -95,7 +96,7 @@ func alone(u *ui.UI, help *ui.Help, args, commands []string) error {
 	case help.Flags.NArg() > 0: // behind --
 		return ui.UnknownCommand(name, help.Flags.Arg(0), commands)
 	case version && !asked:
-		return u.Answer(ui.Build())
+		return u.Answer(finding.NewBuild())
 	}
 	return u.Write(help.Bytes())
 }

@@ -46,7 +46,7 @@ func (f *format) render(u *ui.UI) (func(answer finding.Document, d *finding.Lint
 	case "sarif":
 		f.sarif = true
 		return func(_ finding.Document, d *finding.Lint) error {
-			text, err := report.SARIF(d, explain.Texts(), ui.Build().Version)
+			text, err := report.SARIF(d, explain.Texts(), finding.NewBuild().Version)
 			if err != nil {
 				return err
 			}

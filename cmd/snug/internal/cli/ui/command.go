@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // Command is a command of snug and of snug-run. It does not depend on the library that makes
@@ -52,7 +54,7 @@ func (c *Command) Check(path string, args []string) error {
 
 // NewVersion returns the command version.
 func NewVersion(u *UI) *Command {
-	c := &Command{Use: "version", Short: "Print the version", Flags: NewFlags(), Run: func([]string) error { return u.Answer(Build()) }}
+	c := &Command{Use: "version", Short: "Print the version", Flags: NewFlags(), Run: func([]string) error { return u.Answer(finding.NewBuild()) }}
 	u.JSONFlag(c.Flags)
 	return c
 }

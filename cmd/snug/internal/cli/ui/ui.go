@@ -32,8 +32,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -219,30 +217,3 @@ func UntilInterrupted() (context.Context, context.CancelFunc) {
 
 // MaxLine bounds a line of an error or a hint, in bytes.
 const MaxLine = 2000
-
-// Build returns what the Go toolchain recorded in this binary.
-func Build() *finding.Build {
-	d := &finding.Build{
-		Head:    finding.NewHead(finding.KindVersion),
-		Version: "devel",
-		Go:      runtime.Version(),
-		OS:      runtime.GOOS,
-		Arch:    runtime.GOARCH,
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return d
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		d.Version = v
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			d.Commit = &s.Value
-		case "vcs.modified":
-			d.Changed = s.Value == "true"
-		}
-	}
-	return d
-}

@@ -156,7 +156,7 @@ func (a *Agent) metrics() string {
 			}
 		}
 	}
-	page.Self()
+	page.Self(finding.NewBuild().Version)
 	return page.String()
 }
 

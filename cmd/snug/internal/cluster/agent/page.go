@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
@@ -16,6 +18,10 @@ import (
 //	?sort=COLUMN   a column, as in the links of the heads
 //	?reverse=1     in reverse order
 //	?wrong=1       only containers with a warning
+//	?find=TEXT     only containers with this text in a name
+//	?group=WORD    a row for each workload or namespace
+//	?in=NAME       only containers of this group
+//	?from=N        the rows after the first N
 func (a *Agent) page(r *http.Request) answer {
 	a.mu.Lock()
 	d, trends := a.last, map[string]history{}
@@ -39,6 +45,11 @@ func (a *Agent) page(r *http.Request) answer {
 		o.Order = order
 	}
 	o.Reverse, o.Wrong = q.Get("reverse") == "1", q.Get("wrong") == "1"
+	if group := q.Get("group"); slices.Contains(page.NodeGroups(), group) {
+		o.Group, o.In = group, q.Get("in")
+	}
+	o.Find = strings.TrimSpace(q.Get("find"))
+	o.From, _ = strconv.Atoi(q.Get("from"))
 	if err := a.Healthy(); err != nil {
 		o.Ill = err.Error()
 	}
@@ -47,7 +58,7 @@ func (a *Agent) page(r *http.Request) answer {
 		return notNow("the page cannot be made")
 	}
 	return answer{kind: "text/html; charset=utf-8", text: b.Bytes(), header: map[string]string{
-		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 		"Referrer-Policy":         "no-referrer",
 	}}
 }

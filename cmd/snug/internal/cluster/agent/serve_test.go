@@ -227,7 +227,7 @@ func TestMetricsSpread(t *testing.T) {
 // TestMetricsEmpty: before the first scan there are only series of the agent.
 func TestMetricsEmpty(t *testing.T) {
 	got := gathered(t, idle(nil, 0))
-	if len(got) != 2 || got["snug_agent_scans_total{}"] != 0 {
+	if len(got) != 3 || got["snug_agent_scans_total{}"] != 0 || got["snug_build_info{version=devel}"] != 1 {
 		t.Errorf("%v", got)
 	}
 }
@@ -249,7 +249,9 @@ func TestAnswers(t *testing.T) {
 		{"page", "GET", "/", idle(sampleNode(), 0), 200, "text/html", "GOMEMLIMIT=230MiB"},
 		{"page of an old scan", "GET", "/", idle(sampleNode(), 4*time.Minute), 200, "text/html", "Unreliable"},
 		{"page, unknown words", "GET", "/?sort=taste&reverse=2&wrong=x", idle(sampleNode(), 0), 200, "text/html", "5 Go processes"},
-		{"page, only warnings", "GET", "/?wrong=1", idle(sampleNode(), 0), 200, "text/html", "All containers"},
+		{"page, only warnings", "GET", "/?wrong=1", idle(sampleNode(), 0), 200, "text/html", "Also those without a warning"},
+		{"page, by workload", "GET", "/?group=workload&find=kube", idle(sampleNode(), 0), 200, "text/html", `name="group" value="workload"`},
+		{"page, odd parameters", "GET", "/?group=x&in=y&from=-7&find=%00%ff", idle(sampleNode(), 0), 200, "text/html", "A row for each"},
 		{"metrics at first", "GET", "/metrics", idle(nil, 0), 200, "text/plain", "snug_agent_scans_total 0"},
 		{"metrics", "GET", "/metrics", idle(sampleNode(), 0), 200, "text/plain", "snug_go_container_info{"},
 		{"nothing", "GET", "/favicon.ico", idle(sampleNode(), 0), 404, "", ""},

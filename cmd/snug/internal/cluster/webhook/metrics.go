@@ -14,6 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/learned"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // metrics holds the counters of a webhook, by path. Labels have few values, none from a review.
@@ -106,7 +107,7 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	for _, add := range m.more {
 		add(&page)
 	}
-	page.Self()
+	page.Self(finding.NewBuild().Version)
 	w.Header().Set("Content-Type", promtext.ContentType)
 	_, _ = io.WriteString(w, page.String())
 }

@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// Self adds the customary metrics of the process that serves the page: go_info,
-// go_goroutines, and from /proc/self/stat process_cpu_seconds_total and
+// Self adds the customary metrics of the process that serves the page: snug_build_info with the
+// version of snug, go_info, go_goroutines, and from /proc/self/stat process_cpu_seconds_total and
 // process_resident_memory_bytes, which are absent if that file cannot be read.
-func (p *Page) Self() {
+func (p *Page) Self(version string) {
+	p.Family("snug_build_info", "The version of snug.", Gauge)
+	p.Sample(1, Label{"version", version})
 	p.Family("go_info", "The Go that this program is built by.", Gauge)
 	p.Sample(1, Label{"version", runtime.Version()})
 	p.Family("go_goroutines", "Goroutines of this program.", Gauge)

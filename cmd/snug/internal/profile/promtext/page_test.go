@@ -57,7 +57,7 @@ func TestStatFigures(t *testing.T) {
 		}
 	}
 	var p Page
-	p.Self()
+	p.Self("v1.2.3")
 	s, err := Read(strings.NewReader(p.String()), "go_", "process_")
 	if err != nil || s.Bad != 0 || len(s.Samples) < 2 {
 		t.Errorf("%+v, %v", s, err)

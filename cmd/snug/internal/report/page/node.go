@@ -16,6 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
@@ -26,6 +27,14 @@ type NodePage struct {
 	Reverse bool
 	// Wrong hides containers without a warning.
 	Wrong bool
+	// Find hides containers that have this text, in any case, neither in their names nor in those of
+	// their workload, program or image; "" = none.
+	Find string
+	// Group is one of NodeGroups: a row for each group; "" = a row for each container. With In, the
+	// name of a group, its containers have rows.
+	Group, In string
+	// From is the number of rows before the first one shown.
+	From int
 	// Age is the time since the scan; Ill says why it is unreliable, "" = it is reliable.
 	Age time.Duration
 	Ill string
@@ -99,13 +108,19 @@ func filled(c *finding.Container) (share figure.Of[float64]) {
 // nodeView holds the fields of the template.
 type nodeView struct {
 	shell
-	Blind    bool     // show what was not seen first, because it is much
-	Filter   linkView // Text "" = no filter
-	Listed   string   // what the table lists
+	Blind    bool        // show what was not seen first, because it is much
+	Find     string      // what is searched for
+	Kept     [][2]string // other parameters of the page, for the search
+	Filter   linkView    // Text "" = no filter
+	Groups   []linkView  // ways to group; URL "" = the present one
+	In       string      // the group whose containers are listed; "" = all
+	All      string      // URL of all containers, if only a part is listed; "" = all are
+	Part     string      // which rows of how many; "" = all
+	Parts    []linkView  // other parts
+	Listed   string      // what the table lists
 	Head     []headView
 	Rows     [][]nodeCell
 	Findings []foundView
-	Hidden   int // number of containers whose findings are not shown
 	Heaps    []heapView
 	Seen     []string
 }
@@ -139,14 +154,14 @@ type heapView struct {
 	Facts, Holders []string
 }
 
-// maxFound is the maximum number of containers whose findings a page shows. The table has all.
-const maxFound = 200
+// maxRows is the maximum number of rows of a page.
+const maxRows = 200
 
 // NodeHTML writes a scan as one self-contained page, like all pages of snug. Links sort
 // the table.
 func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 	v := nodeView{shell: shell{
-		Class: "wide", Served: true, Kind: "agent", Title: "snug cluster agent", Version: "agent",
+		Class: "wide", Served: true, Kind: "agent", Title: "snug cluster agent", Version: finding.NewBuild().Version,
 		Links: []linkView{{"Findings as JSON", "findings"}, {"metrics", "metrics"}},
 	}}
 	if d.Node != nil {
@@ -154,9 +169,7 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 	}
 	all := make([]*finding.Container, 0, len(d.Containers))
 	for i := range d.Containers {
-		c := &d.Containers[i]
-		isWrong := c.Worst().Level() >= finding.SeverityWarning.Level()
-		if (isWrong || !o.Wrong) && len(c.Processes) > 0 {
+		if c := &d.Containers[i]; o.shows(c) {
 			all = append(all, c)
 		}
 	}
@@ -170,16 +183,17 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 	default:
 		v.Listed = "Containers and other groups with Go programs"
 	}
-	for _, c := range all {
-		v.Rows = append(v.Rows, nodeRow(c, &o))
-		if c.Worst() == "" {
-			continue
+	if o.Group != "" && o.In == "" {
+		v.Listed += ", by " + o.Group
+		v.grouped(all, &o)
+	} else {
+		from, to := v.part(len(all), &o)
+		for _, c := range all[from:to] {
+			v.Rows = append(v.Rows, nodeRow(c, &o))
+			if c.Worst() != "" {
+				v.Findings = append(v.Findings, foundIn(c))
+			}
 		}
-		if len(v.Findings) == maxFound {
-			v.Hidden++
-			continue
-		}
-		v.Findings = append(v.Findings, foundIn(c))
 	}
 	for i := range d.Heaps {
 		v.Heaps = append(v.Heaps, heapOf(&d.Heaps[i]))
@@ -226,34 +240,94 @@ func (v *nodeView) top(d *finding.Node, o *NodePage) {
 		}
 		v.Seen = append(v.Seen, text)
 	}
+	one := *o
+	one.From = 0
+	with := func(change func(*NodePage)) string {
+		other := one
+		change(&other)
+		return other.url()
+	}
 	switch {
 	case o.Wrong:
-		v.Filter = linkView{"All containers", o.url(o.Order, o.Reverse, false)}
+		v.Filter = linkView{"Also those without a warning", with(func(p *NodePage) { p.Wrong = false })}
 	case wrong > 0:
-		v.Filter = linkView{"Only those with a warning", o.url(o.Order, o.Reverse, true)}
+		v.Filter = linkView{"Only those with a warning", with(func(p *NodePage) { p.Wrong = true })}
+	}
+	v.Find, v.In = message.Clean(o.Find), message.Clean(o.In)
+	for name, values := range one.query() {
+		if name != "find" {
+			v.Kept = append(v.Kept, [2]string{name, values[0]})
+		}
+	}
+	sorting.Stable(v.Kept, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
+	if o.Find != "" || o.In != "" {
+		v.All = with(func(p *NodePage) { p.Find, p.In = "", "" })
+	}
+	for _, word := range append([]string{""}, NodeGroups()...) {
+		l := linkView{Text: cmp.Or(word, "container")}
+		if word != o.Group || o.In != "" {
+			l.URL = with(func(p *NodePage) { p.Group, p.In = word, "" })
+		}
+		v.Groups = append(v.Groups, l)
 	}
 }
 
-// url returns the URL of the page in another order.
-func (o *NodePage) url(order string, reverse, wrong bool) string {
+// query returns the parameters of the page's URL.
+func (o *NodePage) query() url.Values {
 	q := url.Values{}
-	if order != "" {
-		q.Set("sort", order)
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
-	if reverse {
+	set("sort", o.Order)
+	set("find", o.Find)
+	set("group", o.Group)
+	set("in", o.In)
+	if o.Reverse {
 		q.Set("reverse", "1")
 	}
-	if wrong {
+	if o.Wrong {
 		q.Set("wrong", "1")
 	}
-	return "?" + q.Encode()
+	if o.From > 0 {
+		q.Set("from", strconv.Itoa(o.From))
+	}
+	return q
+}
+
+// url returns the URL of the page.
+func (o *NodePage) url() string { return "?" + o.query().Encode() }
+
+// part chooses which of n rows to show.
+func (v *nodeView) part(n int, o *NodePage) (from, to int) {
+	if from = o.From; from < 0 || from >= n {
+		from = 0
+	}
+	to = min(n, from+maxRows)
+	if n <= maxRows {
+		return from, to
+	}
+	v.Part = "Rows " + strconv.Itoa(from+1) + " to " + strconv.Itoa(to) + " of " + strconv.Itoa(n)
+	other := *o
+	if from > 0 {
+		other.From = max(0, from-maxRows)
+		v.Parts = append(v.Parts, linkView{"the rows before", other.url()})
+	}
+	if to < n {
+		other.From = to
+		v.Parts = append(v.Parts, linkView{"the next rows", other.url()})
+	}
+	return from, to
 }
 
 // order sorts containers and makes the head, whose links sort by their columns.
 func (v *nodeView) order(all []*finding.Container, o *NodePage) {
 	chosen := cmp.Or(o.Order, "worst")
 	for _, column := range nodeColumns {
-		h := headView{linkView: linkView{column.head, o.url(column.order, false, o.Wrong)}}
+		other := *o
+		other.Order, other.Reverse, other.From = column.order, column.order == chosen && !o.Reverse, 0
+		h := headView{linkView: linkView{column.head, other.url()}}
 		if column.order == "name" || column.order == "worst" {
 			h.Class = "text"
 		}
@@ -262,7 +336,6 @@ func (v *nodeView) order(all []*finding.Container, o *NodePage) {
 			if o.Reverse {
 				h.Sort = "ascending"
 			}
-			h.URL = o.url(column.order, !o.Reverse, o.Wrong)
 			slices.SortStableFunc(all, func(a, b *finding.Container) int {
 				n := column.compare(a, b)
 				if o.Reverse {
