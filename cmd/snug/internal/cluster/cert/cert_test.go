@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,11 +62,12 @@ func (s *shelf) Save(_ context.Context, data map[string][]byte, version string) 
 	return nil
 }
 
-func (s *shelf) Tell(_ context.Context, bundle []byte) error {
+func (s *shelf) Tell(_ context.Context, bundle []byte) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	changed := !bytes.Equal(s.told, bundle)
 	s.told = bundle
-	return s.fails
+	return changed, s.fails
 }
 
 const life = 90 * 24 * time.Hour
@@ -129,6 +131,39 @@ func TestKeep(t *testing.T) {
 	}
 	if n := 6; s.saves != n+1 && s.saves != n || len(shown) != s.saves {
 		t.Errorf("%d certificates were made and %d shown in a year, want one each 60 days", s.saves, len(shown))
+	}
+}
+
+// TestErased: what somebody erases is back after the next look, and said once.
+func TestErased(t *testing.T) {
+	s := &shelf{}
+	var notes []string
+	a, b := keeper(s), keeper(s)
+	a.Note = func(text string) { notes = append(notes, text) }
+	b.Note = a.Note
+	now := time.Now()
+	for _, c := range []struct {
+		erase func()
+		note  []string
+	}{
+		{func() {}, nil},
+		{func() { s.data = map[string][]byte{} }, []string{"the stored certificate had been erased; there is a new one"}},
+		{func() { s.told = nil }, []string{"the webhook configurations had lost the CA; it is there again"}},
+	} {
+		notes = nil
+		c.erase()
+		for _, k := range []*Keeper{a, b, a, b} {
+			if err := k.Keep(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
+			trusts(t, s.told, k, now)
+		}
+		if !slices.Equal(notes, c.note) {
+			t.Errorf("notes %q, want %q", notes, c.note)
+		}
+	}
+	if e := a.Every(); e > 10*time.Second {
+		t.Errorf("a look each %v", e)
 	}
 }
 

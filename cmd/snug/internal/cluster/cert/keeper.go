@@ -3,6 +3,7 @@
 package cert
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,8 +18,8 @@ type Store interface {
 	// Save replaces the version that was loaded by data; "" = there was none. It returns
 	// ErrConflict if the stored version is another.
 	Save(ctx context.Context, data map[string][]byte, version string) error
-	// Tell makes clients trust these CAs, in PEM.
-	Tell(ctx context.Context, bundle []byte) error
+	// Tell makes clients trust these CAs, in PEM. changed reports that some did not before.
+	Tell(ctx context.Context, bundle []byte) (changed bool, err error)
 }
 
 // ErrConflict means that the stored data has changed since it was loaded.
@@ -29,17 +30,21 @@ type Keeper struct {
 	Store Store
 	Names []string      // of hosts, or IP addresses
 	Life  time.Duration // of a certificate; above 0
-	Note  func(string)  // receives errors for the log
+	Note  func(string)  // receives errors and repairs for the log
 
 	mu        sync.Mutex
 	all       generations
-	published bool // clients have got a CA
+	published bool   // clients have got a CA
+	told      []byte // the CAs that they have got
 	lastNote  string
 }
 
+// maxEvery is how long clients may be without a CA that somebody has erased: pods are missed meanwhile.
+const maxEvery = 10 * time.Second
+
 // Every returns the interval at which to call Keep.
 func (k *Keeper) Every() time.Duration {
-	return min(max(Notice(k.Life)/10, 100*time.Millisecond), time.Minute)
+	return min(max(Notice(k.Life)/10, 100*time.Millisecond), maxEvery)
 }
 
 // Run calls Keep periodically until ctx ends. It notes an error if it differs from the one
@@ -64,7 +69,8 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Keep loads the shared certificates, renews them if due, and gives the CAs to clients.
+// Keep loads the shared certificates, renews them if due, and gives the CAs to clients. It makes a new
+// certificate for one that somebody has erased, and writes again a CA that clients have lost.
 func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
 	// After a lost race, use the certificate of the other replica.
 	for attempt := 0; ; attempt++ {
@@ -73,6 +79,7 @@ func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
 			return err
 		}
 		all := parseAll(data)
+		erased := len(all) == 0 && len(k.all) > 0
 		more, due, err := all.renewed(k.Names, now, k.Life)
 		if err != nil {
 			return err
@@ -87,6 +94,9 @@ func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
 			if err != nil {
 				return err
 			}
+			if erased {
+				k.Note("the stored certificate had been erased; there is a new one")
+			}
 			all = more
 		}
 		k.mu.Lock()
@@ -94,10 +104,17 @@ func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
 		k.mu.Unlock()
 		break
 	}
-	err := k.Store.Tell(ctx, k.all.bundle())
+	bundle := k.all.bundle()
+	changed, err := k.Store.Tell(ctx, bundle)
+	if changed && err == nil && bytes.Equal(bundle, k.told) {
+		k.Note("the webhook configurations had lost the CA; it is there again")
+	}
 	k.mu.Lock()
 	k.published = k.published || err == nil
 	k.mu.Unlock()
+	if err == nil {
+		k.told = bundle
+	}
 	return err
 }
 

@@ -60,7 +60,7 @@ type entry struct {
 }
 
 // Tell implements cert.Store. It assumes that all entries of the configurations are this webhook's.
-func (s *Secret) Tell(ctx context.Context, bundle []byte) error {
+func (s *Secret) Tell(ctx context.Context, bundle []byte) (changed bool, err error) {
 	want := base64.StdEncoding.EncodeToString(bundle)
 	found := false
 	for _, kind := range configurations {
@@ -73,7 +73,7 @@ func (s *Secret) Tell(ctx context.Context, bundle []byte) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return changed, err
 		}
 		found = true
 		var stale []entry
@@ -87,11 +87,12 @@ func (s *Secret) Tell(ctx context.Context, bundle []byte) error {
 			continue
 		}
 		if err = s.client.Patch(ctx, path, map[string]any{"webhooks": stale}); err != nil {
-			return err
+			return changed, err
 		}
+		changed = true
 	}
 	if !found {
-		return errors.New("there are no webhook configurations named " + s.configuration)
+		return false, errors.New("there are no webhook configurations named " + s.configuration)
 	}
-	return nil
+	return changed, nil
 }
