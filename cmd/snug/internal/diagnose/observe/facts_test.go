@@ -10,6 +10,7 @@ import (
 	"github.com/snug-go/snug/limits"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 )
 
@@ -74,6 +75,16 @@ func TestMayInject(t *testing.T) {
 	} {
 		if got := mayInject(c.l, c.n); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// TestShim: a shim has the GOMAXPROCS that containerd gives it; other programs are judged.
+func TestShim(t *testing.T) {
+	for path, judged := range map[string]bool{"/usr/bin/containerd-shim-runc-v2": false, "/usr/bin/containerd": true, "/bin/server": true} {
+		g := &goproc.Facts{Path: path, GOMAXPROCS: figure.New(4, ""), GOMAXPROCSBy: goproc.Setter{By: goproc.ByEnvironment}, CPUs: 2}
+		if f := Facts(g, nil); f.Procs.Known() != judged {
+			t.Errorf("%s: %+v", path, f.Procs)
 		}
 	}
 }
