@@ -15,6 +15,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/cert"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/guard"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
@@ -30,6 +32,9 @@ type agentOptions struct {
 	noMem    bool
 	once     bool
 	names    bool
+	auth     bool
+	cert     flagvalue.Text
+	key      flagvalue.Text
 }
 
 const (
@@ -68,7 +73,13 @@ CAP_SYS_PTRACE it sees only processes of its own user.
 
 With --names it asks the API server for the pods of the node NODE_NAME: their names,
 workloads and images. Its service account needs the rights to list and watch pods. Without
---names it shows a pod's UID and a container's id. snug cluster webhook needs agents with --names.`,
+--names it shows a pod's UID and a container's id. snug cluster webhook needs agents with --names.
+
+With --auth it serves over TLS, and everything but /healthz only to those whom the API server
+permits it: they send a token of the cluster, and a ClusterRole permits them to get the path
+(nonResourceURLs: /metrics). Its own service account needs the ClusterRole
+system:auth-delegator. Without --cert-file nobody can verify its certificate. snug cluster
+webhook cannot ask agents with --auth.`,
 		Example: `  snug cluster agent --once
   snug cluster agent --once --json | jq '.containers[].processes[].findings[].id'
   snug cluster agent --listen 127.0.0.1:9464 --interval 30s
@@ -80,6 +91,9 @@ workloads and images. Its service account needs the rights to list and watch pod
 			}
 			if u.JSON && !o.once {
 				return message.Usage("--json without --once", "a running agent serves the document at /findings")
+			}
+			if (o.cert == "") != (o.key == "") {
+				return message.Usage("--cert-file and --key-file belong together", "name both files, or none")
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
@@ -93,6 +107,9 @@ workloads and images. Its service account needs the rights to list and watch pod
 	cmd.Flags().Var(&o.root, "root", "read the node's cgroups in `DIR`/sys/fs/cgroup")
 	cmd.Flags().BoolVar(&o.noMem, "no-mem", false, "read no process's memory")
 	cmd.Flags().BoolVar(&o.names, "names", false, "ask the API server for the names of pods on the node NODE_NAME")
+	cmd.Flags().BoolVar(&o.auth, "auth", false, "serve over TLS, and only to whom the API server permits it")
+	cmd.Flags().Var(&o.cert, "cert-file", "serve over TLS with the certificate in `FILE`, PEM")
+	cmd.Flags().Var(&o.key, "key-file", "its key in `FILE`, PEM")
 	cmd.Flags().BoolVar(&o.once, "once", false, "scan once, print the result, and exit")
 	return cmd
 }
@@ -112,6 +129,9 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 			return err
 		}
 		opts.Names, opts.Await = names, names.Listed()
+	}
+	if err := o.guarded(u, &opts); err != nil {
+		return err
 	}
 	a, err := agent.New(opts)
 	if err != nil {
@@ -154,6 +174,34 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 		group.Go(func() { names.Run(ctx) })
 	}
 	return a.Serve(ctx, l)
+}
+
+// guarded adds the certificate and the guard of the flags.
+func (o *agentOptions) guarded(u *ui.UI, opts *agent.Options) error {
+	if o.cert != "" {
+		files := &cert.Files{Cert: string(o.cert), Key: string(o.key)}
+		if _, err := files.GetCertificate(nil); err != nil {
+			return unreadable(err, string(o.cert), string(o.key))
+		}
+		opts.Certificate = files.GetCertificate
+	}
+	if !o.auth {
+		return nil
+	}
+	api, err := rest.New(rest.Server{}, u.Getenv)
+	if err != nil {
+		return message.Failed(err.Error(), "run it in a pod with a service account, or without --auth")
+	}
+	opts.Guard = guard.New(api, func(text string) { u.Note("warning: %s", text) })
+	if opts.Certificate == nil {
+		opts.Certificate = cert.Temporary("snug-agent")
+	}
+	return nil
+}
+
+// unreadable returns the error of a certificate that cannot be read.
+func unreadable(err error, files ...string) error {
+	return message.Failed("cannot read the certificate, "+message.Reason(err)+", "+message.Typed(files...), "both files have to be PEM, and the key that of the certificate")
 }
 
 // podNames returns the names of pods from the API server of the cluster that it runs in.

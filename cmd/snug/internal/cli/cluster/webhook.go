@@ -172,7 +172,7 @@ func runWebhook(u *ui.UI, ctx context.Context, c *policy.Config, o *webhookOptio
 	if o.certFile != "" {
 		files := &cert.Files{Cert: string(o.certFile), Key: string(o.keyFile)}
 		if _, err := files.GetCertificate(nil); err != nil {
-			return message.Failed("cannot read the certificate, "+message.Reason(err)+", "+message.Typed(string(o.certFile), string(o.keyFile)), "both files have to be PEM, and the key that of the certificate")
+			return unreadable(err, string(o.certFile), string(o.keyFile))
 		}
 		opts.Certificate = files.GetCertificate
 		opts.More = append(opts.More, webhook.ValidUntil(files.Until))

@@ -17,12 +17,14 @@ package agent
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/guard"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -49,6 +51,10 @@ type Options struct {
 	Note func(string)
 	// Share is the largest share of one CPU that a scan may use, 0 to 1; 0 = no bound.
 	Share float64
+	// Certificate is that of the address; nil = no TLS.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Guard decides who may read the address; nil = everybody.
+	Guard *guard.Guard
 }
 
 // Names returns the names for a pod's UID and a container's id. ok is false for an unknown

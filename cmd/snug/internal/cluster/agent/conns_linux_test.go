@@ -3,21 +3,27 @@
 package agent
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/cert"
 )
 
 // TestClientsThatDoNotRead: 64 clients ask twenty times for an answer larger than a socket holds and never read,
-// 64 more never ask. Every probe is answered, from another address and from the same.
+// 64 more never ask. Over TLS, the first half does not finish the handshake. Every probe is answered, from
+// another address and from the same.
 func TestClientsThatDoNotRead(t *testing.T) {
-	for _, from := range []string{"127.0.0.2", "127.0.0.1"} {
+	for _, from := range []string{"127.0.0.2", "127.0.0.1", "127.0.0.2 over TLS"} {
 		t.Run(from, func(t *testing.T) {
+			from, _, secret := strings.Cut(from, " ")
 			d := sampleNode()
 			one := d.Containers[0]
 			for i := range 300 {
@@ -30,8 +36,13 @@ func TestClientsThatDoNotRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server := &http.Server{Handler: a.Handler(), ReadTimeout: readTimeout, WriteTimeout: writeTimeout}
-			go server.Serve(&bounded{Listener: l, max: maxConns})
+			scheme := "http"
+			if secret {
+				scheme, a.opts.Certificate = "https", cert.Temporary("snug-agent")
+			}
+			server, in := a.server(l)
+			server.ErrorLog = log.New(io.Discard, "", 0)
+			go server.Serve(in)
 			t.Cleanup(func() { server.Close() })
 			var mu sync.Mutex
 			var attackers []net.Conn
@@ -53,16 +64,19 @@ func TestClientsThatDoNotRead(t *testing.T) {
 					mu.Lock()
 					attackers = append(attackers, c)
 					mu.Unlock()
-					if i%2 == 0 {
+					switch {
+					case i%2 == 0 && secret:
+						c.Write([]byte{22, 3, 1, 1, 0, 1}) // the beginning of a ClientHello
+					case i%2 == 0:
 						io.WriteString(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 20))
 					}
 				})
 			}
 			all.Wait()
-			client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+			client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 			for i := range 60 {
 				path := []string{"/healthz", "/metrics"}[i%2]
-				r, err := client.Get("http://" + l.Addr().String() + path)
+				r, err := client.Get(scheme + "://" + l.Addr().String() + path)
 				if err != nil {
 					t.Fatal(err)
 				}

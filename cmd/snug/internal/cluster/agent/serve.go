@@ -5,6 +5,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -30,10 +31,7 @@ const (
 
 // Serve scans and serves on l until ctx ends. It closes l.
 func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{
-		Handler:     a.Handler(),
-		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-	}
+	server, l := a.server(l)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	scanned := make(chan struct{})
@@ -42,7 +40,7 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 		a.Run(ctx)
 	}()
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(&bounded{Listener: l, max: maxConns}) }()
+	go func() { failed <- server.Serve(l) }()
 	var err error
 	select {
 	case err = <-failed:
@@ -57,6 +55,22 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	cancel()
 	<-scanned
 	return err
+}
+
+// server returns the server, and the listener for it: l with its bounds.
+func (a *Agent) server(l net.Listener) (*http.Server, net.Listener) {
+	handler := a.Handler()
+	if a.opts.Guard != nil {
+		handler = a.opts.Guard.Handler(handler, []string{"/", "/findings", "/metrics"}, []string{"/healthz"})
+	}
+	l = &bounded{Listener: l, max: maxConns}
+	if a.opts.Certificate != nil {
+		l = tls.NewListener(l, &tls.Config{GetCertificate: a.opts.Certificate, MinVersion: tls.VersionTLS12})
+	}
+	return &http.Server{
+		Handler:     handler,
+		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+	}, l
 }
 
 // Handler returns the handler of:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest is a client of a Kubernetes API server: four verbs on single objects, and
+// Package rest is a client of a Kubernetes API server: five verbs on single objects, and
 // streams of lists and watches, as JSON.
 package rest
 
@@ -150,6 +150,11 @@ func (c *Client) Get(ctx context.Context, path string, to any) error {
 // Create adds an object to a collection.
 func (c *Client) Create(ctx context.Context, collection string, object any) error {
 	return c.do(ctx, http.MethodPost, collection, "application/json", object, nil)
+}
+
+// Ask sends a review, and reads the answer into it.
+func (c *Client) Ask(ctx context.Context, collection string, review any) error {
+	return c.do(ctx, http.MethodPost, collection, "application/json", review, review)
 }
 
 // Update replaces an object.
