@@ -32,12 +32,13 @@ NONE < limiter, fixture, oracle, deploy/helm/snug/files
 
 The tool, group by group:
 NONE < vet, message, sorting, profile/, tmpl
+sorting < report/finding
 sorting < process/, profile/, source/, prove/experiment, prove/search, report/page, report/chart, diagnose/, cluster/, cli/
 plan < flagvalue, goenv, report/units
 plan, flagvalue < option
 plan < process/
 message, report/units, vet < source/
-limits < figure < process/, profile/promtext, report/, diagnose/, cluster/agent, cli/
+limits < figure < process/, profile/promtext, report/, diagnose/, cluster/agent, cluster/fleet, cli/
 limits < process/goproc
 message, report/finding, report/units < report/metric < report/content < report/chart
 message, report/finding, report/units, report/metric, report/content < report/text < report

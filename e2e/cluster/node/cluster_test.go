@@ -23,6 +23,7 @@ type cluster struct {
 	*Node
 	prom  *prom.Server
 	agent string // URL
+	snug  string // path of the tool
 	story strings.Builder
 }
 
@@ -54,7 +55,7 @@ func newCluster(t *testing.T) *cluster {
 		eightImage: {Program: plain, Env: []string{"GOMAXPROCS=8"}},
 		autoImage:  {Program: auto},
 		snugImage:  {Program: snug},
-	})}
+	}), snug: snug}
 	c.namespace(t, "shop", "")
 	for _, m := range misfits {
 		c.deployment(t, "shop", m.name, m.image, m.cpu, "")

@@ -31,6 +31,7 @@ func TestProof(t *testing.T) {
 	c := newCluster(t)
 	c.tell(t, "%s, kubelet %s on Linux %s with %d CPUs", old, kubebuild.Kubernetes.Version, kernel(t), runtime.NumCPU())
 	t.Run("seen, alerted", c.alarmed)
+	t.Run("kubectl snug", c.plugin)
 	t.Run("resized", c.resized)
 	t.Run("learned, injected, resolved", c.mended)
 	t.Run("measured", c.measured)

@@ -9,6 +9,9 @@ import (
 	"debug/buildinfo"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,10 +55,27 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return program(u).Main(u, args)
 }
 
+// plugin reports whether kubectl runs snug: it calls a program by its plug-in's name.
+func plugin(program string) bool {
+	return strings.HasPrefix(filepath.Base(program), "kubectl-snug")
+}
+
+// ofCluster returns the commands of kubectl's plug-in: ps, top and doctor are about the cluster.
+func ofCluster() []root.Group {
+	all := slices.Clone(groups)
+	all[0].Commands = []func(*ui.UI) *cobra.Command{cluster.NewFleetPS, cluster.NewFleetTop, cluster.NewFleetDoctor, look.NewProfile, look.NewTrace}
+	return all
+}
+
 func program(u *ui.UI) *root.Program {
+	groups, display := groups, ""
+	if plugin(os.Args[0]) {
+		groups, display = ofCluster(), "kubectl snug"
+	}
 	return &root.Program{
-		Name:  "snug",
-		Short: "Make Go programs fit their containers",
+		Name:    "snug",
+		Display: display,
+		Short:   "Make Go programs fit their containers",
 		Long: `snug finds what a container really gives a Go program, decides what GOMAXPROCS
 and GOMEMLIMIT should be, and says why.
 

@@ -4,6 +4,7 @@
 package root
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,8 @@ import (
 // Program is a program with commands.
 type Program struct {
 	Name, Short, Long, Example string
+	// Display is what its users type in place of Name; "" = Name.
+	Display string
 	// Groups lists the commands in the order of --help. The last group also has help.
 	Groups []Group
 	// Default runs without a command.
@@ -33,7 +36,7 @@ type Group struct {
 // fine, 1 snug failed, 2 wrong usage, 3 a check failed, 130 interrupted. A command may have its
 // own, as `snug run` does.
 func (p *Program) Main(u *ui.UI, args []string) int {
-	u.Program = p.Name
+	u.Program = cmp.Or(p.Display, p.Name)
 	cmd := p.Command(u)
 	if len(args) == 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		args = append(args, "") // completes an empty word
@@ -74,6 +77,9 @@ func (p *Program) Command(u *ui.UI) *cobra.Command {
 			}
 			return p.Default()
 		},
+	}
+	if p.Display != "" {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: p.Display}
 	}
 	u.JSONFlag(root.Flags())
 	u.ColorFlag(root.PersistentFlags())

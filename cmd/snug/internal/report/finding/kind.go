@@ -23,6 +23,7 @@ const (
 	KindTrace      = "trace"
 	KindTop        = "top"
 	KindAgent      = "agent"
+	KindFleet      = "fleet"
 	KindLint       = "lint"
 	KindCheck      = "check"
 	KindError      = "error"
@@ -31,6 +32,7 @@ const (
 
 	KindProfileDiff = "profile-diff"
 	KindDoctorDiff  = "doctor-diff"
+	KindFleetDoctor = "fleet-doctor"
 )
 
 // Document is one complete answer: a pointer to the type of a kind.
@@ -55,6 +57,7 @@ var types = map[string]reflect.Type{
 	KindTrace:      reflect.TypeFor[Trace](),
 	KindTop:        reflect.TypeFor[Watch](),
 	KindAgent:      reflect.TypeFor[Node](),
+	KindFleet:      reflect.TypeFor[Fleet](),
 	KindLint:       reflect.TypeFor[Lint](),
 	KindCheck:      reflect.TypeFor[Check](),
 	KindError:      reflect.TypeFor[Error](),
@@ -63,6 +66,7 @@ var types = map[string]reflect.Type{
 
 	KindProfileDiff: reflect.TypeFor[ProfileDiff](),
 	KindDoctorDiff:  reflect.TypeFor[DoctorDiff](),
+	KindFleetDoctor: reflect.TypeFor[FleetDoctor](),
 }
 
 // parts are the fields that hold the answer of a kind, if it is no list. A document without one is

@@ -63,7 +63,7 @@ var nodeColumns = []struct {
 	{"quota", "Quota", func(a, b *finding.Container) int { return figure.Compare(b.Quota, a.Quota) }},
 	{"cpu", "CPU used", func(a, b *finding.Container) int { return figure.Compare(b.Used, a.Used) }},
 	{"throttled", "Throttled", func(a, b *finding.Container) int { return figure.Compare(b.Throttled, a.Throttled) }},
-	{"memory", "Memory of limit", func(a, b *finding.Container) int { return figure.Compare(filled(b), filled(a)) }},
+	{"memory", "Memory of limit", func(a, b *finding.Container) int { return figure.Compare(b.Filled(), a.Filled()) }},
 	{"gomemlimit", "GOMEMLIMIT", func(a, b *finding.Container) int {
 		return figure.Compare(b.Processes[0].GOMEMLIMIT, a.Processes[0].GOMEMLIMIT)
 	}},
@@ -83,26 +83,10 @@ func NodeOrders() []string {
 
 // compareGo sorts versions, oldest first and unknown last.
 func compareGo(a, b figure.Of[string]) int {
-	key := func(v figure.Of[string]) []int {
-		if !v.Known() {
-			return []int{1 << 30}
-		}
-		var parts []int
-		for _, word := range strings.Split(content.GoShort(v.N), ".") {
-			n, _ := strconv.Atoi(word)
-			parts = append(parts, n)
-		}
-		return parts
+	if a.Known() && b.Known() {
+		return finding.CompareGo(a.N, b.N)
 	}
-	return slices.Compare(key(a), key(b))
-}
-
-// filled returns the used share of a container's memory limit.
-func filled(c *finding.Container) (share figure.Of[float64]) {
-	if c.MemoryLimit.Known() && c.Unreclaimable.Known() && c.MemoryLimit.N > 0 {
-		share.Know(float64(c.Unreclaimable.N)/float64(c.MemoryLimit.N), "")
-	}
-	return share
+	return -figure.Compare(a, b)
 }
 
 // nodeView holds the fields of the template.

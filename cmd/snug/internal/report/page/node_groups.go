@@ -3,16 +3,13 @@
 package page
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/limits"
 )
 
 // nodeGroups are the ways to have one row for several containers: the word of the URL, and the name of
@@ -100,85 +97,44 @@ func (v *nodeView) grouped(all []*finding.Container, o *NodePage) {
 func nodeGroupRow(m []*finding.Container, o *NodePage) []nodeCell {
 	inside := *o
 	inside.In, inside.Find, inside.From = nodeGroup(o.Group, m[0]), "", 0
-	name := nodeCell{Text: message.Clean(inside.In), Note: units.Plural(len(m), "container"), Class: "text", URL: inside.url()}
-	worst, findings := m[0], 0
-	used := figure.New(0.0, "")
+	var w finding.Workload
+	findings := 0
 	for _, c := range m {
-		if c.Worst().Level() > worst.Worst().Level() {
-			worst = c
-		}
+		w.Add(c, "")
 		for i := range c.Processes {
 			findings += len(c.Processes[i].Findings)
 		}
-		if !c.Used.Known() {
-			used = figure.Of[float64]{}
-		}
-		used.N += c.Used.N
 	}
-	first := nodeCell{Text: units.None, Class: "text quiet"}
-	if s := worst.Worst(); s != "" {
-		first = nodeCell{Text: message.Clean(string(s)), Note: units.Plural(findings, "finding"), Class: "text"}
+	name := nodeCell{Text: message.Clean(inside.In), Note: units.Plural(len(m), "container"), Class: "text", URL: inside.url()}
+	worst := nodeCell{Text: units.None, Class: "text quiet"}
+	if s := w.Worst(); s != "" {
+		worst = nodeCell{Text: message.Clean(string(s)), Note: units.Plural(findings, "finding"), Class: "text"}
 		if s.Level() >= finding.SeverityWarning.Level() {
-			first.Class = "text worse"
+			worst.Class = "text worse"
 		}
 	}
-	sum := cellOf(used, func(x float64) string { return units.Figures(x, 2) })
+	used := cellOf(w.Used, func(x float64) string { return units.Figures(x, 2) })
 	if len(m) > 1 {
-		sum.Note = "together"
+		used.Note = "together"
 	}
-	process := func(c *finding.Container) *finding.NodeProcess { return &c.Processes[0] }
 	return []nodeCell{
-		name, first,
-		spread(m, func(c *finding.Container) figure.Of[string] { return process(c).GoVersion }, compareGo, func(s string) string { return content.GoShort(message.Clean(s)) }),
-		spread(m, func(c *finding.Container) figure.Of[int] { return process(c).GOMAXPROCS }, figure.Compare, strconv.Itoa),
-		spread(m, func(c *finding.Container) figure.Of[float64] { return c.Quota }, figure.Compare, units.Number),
-		sum,
-		spread(m, func(c *finding.Container) figure.Of[float64] { return c.Throttled }, figure.Compare, units.Share),
-		spread(m, filled, figure.Compare, units.Share),
-		spread(m, func(c *finding.Container) figure.Of[int64] { return process(c).GOMEMLIMIT }, figure.Compare, units.Bytes),
-		spread(m, func(c *finding.Container) figure.Of[float64] { return process(c).GC }, figure.Compare, units.Share),
+		name, worst, spanCell(w.Go, func(s string) string { return content.GoShort(message.Clean(s)) }), spanCell(w.GOMAXPROCS, strconv.Itoa), spanCell(w.Quota, units.Number), used,
+		spanCell(w.Throttled, units.Share), spanCell(w.Filled, units.Share), spanCell(w.GOMEMLIMIT, units.Bytes), spanCell(w.GC, units.Share),
 	}
 }
 
-// spread returns the least and the largest figure of a group, and how many have none or are unknown.
-func spread[T cmp.Ordered](m []*finding.Container, get func(*finding.Container) figure.Of[T], compare func(a, b figure.Of[T]) int, print func(T) string) nodeCell {
-	var low, high figure.Of[T]
-	none, unknown := 0, 0
-	for _, c := range m {
-		f := get(c)
-		switch f.State {
-		case limits.Known:
-			if !low.Known() || compare(f, low) < 0 {
-				low = f
-			}
-			if !high.Known() || compare(f, high) > 0 {
-				high = f
-			}
-		case limits.None:
-			none++
-		default:
-			unknown++
-		}
-	}
-	switch {
-	case !low.Known() && unknown == 0:
-		return cellOf(figure.None[T](""), print)
-	case !low.Known() && none == 0:
-		return cellOf(low, print)
-	}
+// spanCell shows the least and the largest figure of a group, and of how many there is none or it is unknown.
+func spanCell[T any](s finding.Span[T], print func(T) string) nodeCell {
 	var notes []string
-	if none > 0 && low.Known() {
-		notes = append(notes, strconv.Itoa(none)+" "+units.None)
+	if s.None > 0 && s.Least.Known() {
+		notes = append(notes, strconv.Itoa(s.None)+" "+units.None)
 	}
-	if unknown > 0 {
-		notes = append(notes, strconv.Itoa(unknown)+" not known")
+	if s.Unknown > 0 && s.Least.Read() {
+		notes = append(notes, strconv.Itoa(s.Unknown)+" not known")
 	}
-	cell := nodeCell{Text: units.None, Note: strings.Join(notes, ", ")}
-	if low.Known() {
-		cell.Text = print(low.N)
-		if last := print(high.N); last != cell.Text {
-			cell.Text += " to " + last
-		}
+	cell := nodeCell{Text: content.Span(s, print), Note: strings.Join(notes, ", ")}
+	if !s.Least.Known() {
+		cell.Class = "quiet"
 	}
 	return cell
 }

@@ -60,6 +60,10 @@ func Write(w io.Writer, d finding.Document) error {
 		p.ps(d)
 	case *finding.Node:
 		p.node(d)
+	case *finding.Fleet:
+		p.fleet(d)
+	case *finding.FleetDoctor:
+		p.fleetDoctor(d)
 	case *finding.Doctor:
 		p.doctor(d)
 	case *finding.Profile:

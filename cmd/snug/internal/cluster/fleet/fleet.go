@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
+)
+
+const (
+	// maxAsked bounds the agents that are asked at a time.
+	maxAsked = 16
+	// answerTimeout bounds the time of an answer, maxAnswer its bytes: a container takes about 4 KB.
+	answerTimeout = 15 * time.Second
+	maxAnswer     = 16 << 20
+)
+
+// Answer is what an agent said.
+type Answer struct {
+	Agent
+	Node *finding.Node // nil: Why says why not
+}
+
+// Ask asks agents for their documents, by a client and an address of [Kubectl.Proxy], and passes each
+// answer on, one at a time.
+func Ask(ctx context.Context, client *http.Client, address string, agents []Agent, pass func(Answer)) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	turn := make(chan struct{}, maxAsked)
+	for _, a := range agents {
+		turn <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turn }()
+			answer := Answer{Agent: a}
+			if a.Why == "" {
+				var err error
+				if answer.Node, err = ask(ctx, client, address+a.path()); err != nil {
+					answer.Why = err.Error()
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			pass(answer)
+		})
+	}
+	all.Wait()
+}
+
+func ask(ctx context.Context, client *http.Client, url string) (*finding.Node, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, errors.New("not asked in time")
+		}
+		return nil, errors.New(message.Reason(err))
+	}
+	defer response.Body.Close()
+	body := io.LimitReader(response.Body, maxAnswer+1)
+	if response.StatusCode != http.StatusOK {
+		return nil, refusal(response.Status, body)
+	}
+	text, err := io.ReadAll(body)
+	switch {
+	case err != nil:
+		return nil, errors.New(message.Reason(err))
+	case len(text) > maxAnswer:
+		return nil, errors.New("its document is too large")
+	}
+	var d finding.Node
+	if err := json.Unmarshal(text, &d); err != nil || d.Kind != finding.KindAgent {
+		return nil, errors.New("what it says is no document of an agent")
+	}
+	return &d, nil
+}
+
+// refusal returns the error of an answer: the message of the API server, or the agent's.
+func refusal(status string, body io.Reader) error {
+	text, _ := io.ReadAll(io.LimitReader(body, 4096))
+	var said struct{ Message string }
+	if json.Unmarshal(text, &said) != nil || said.Message == "" {
+		said.Message, _, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
+	}
+	return fmt.Errorf("%s: %s", status, message.Clean(said.Message))
+}
+
+// Filter says which containers count. The zero Filter lets all pass.
+type Filter struct {
+	Namespace string          // "" = all
+	Pods      map[string]bool // UIDs; nil = all
+	Names     []string        // of workloads or pods, with or without kind and namespace; none = all
+}
+
+func (f *Filter) passes(c *finding.Container) bool {
+	switch {
+	case f.Namespace != "" && (c.Namespace == nil || *c.Namespace != f.Namespace):
+		return false
+	case f.Pods != nil && (c.PodUID == nil || !f.Pods[*c.PodUID]):
+		return false
+	}
+	return len(f.Names) == 0 || slices.ContainsFunc(f.Names, func(name string) bool { return named(c, name) })
+}
+
+// named reports whether name is that of the container's workload or pod: "web", "Deployment/web",
+// "shop/web", "shop/Deployment/web", or the pod's.
+func named(c *finding.Container, name string) bool {
+	var names []string
+	if c.Workload != nil {
+		_, last, _ := strings.Cut(*c.Workload, "/")
+		names = append(names, *c.Workload, last)
+	}
+	if c.Pod != nil {
+		names = append(names, *c.Pod, "pod/"+*c.Pod)
+	}
+	if c.Unit != nil {
+		names = append(names, *c.Unit)
+	}
+	for _, n := range names {
+		if strings.EqualFold(n, name) || c.Namespace != nil && strings.EqualFold(*c.Namespace+"/"+n, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Sum collects answers.
+type Sum struct {
+	Filter Filter
+	d      finding.Fleet
+	at     map[[4]string]*finding.Workload
+	blind  int // nodes whose agents do not know the names of pods
+}
+
+// Add adds an answer.
+func (s *Sum) Add(a Answer) {
+	if s.at == nil {
+		s.at = map[[4]string]*finding.Workload{}
+	}
+	s.d.Agents++
+	if a.Node == nil {
+		s.d.Silent = append(s.d.Silent, finding.SilentAgent{Pod: a.Namespace + "/" + a.Pod, Node: a.Agent.Node, Why: a.Why})
+		return
+	}
+	node := a.Agent.Node
+	if node == "" && a.Node.Node != nil {
+		node = *a.Node.Node
+	}
+	nameless := false
+	for i := range a.Node.Containers {
+		c := &a.Node.Containers[i]
+		if len(c.Processes) == 0 || !s.Filter.passes(c) {
+			continue
+		}
+		nameless = nameless || c.PodUID != nil && c.Namespace == nil
+		key, w := keyOf(c)
+		if s.at[key] == nil {
+			s.at[key] = w
+		}
+		s.at[key].Add(c, node)
+		s.d.Containers++
+		s.d.Processes += len(c.Processes)
+	}
+	if nameless {
+		s.blind++
+	}
+}
+
+// keyOf returns what containers of one row have in common, and their empty row.
+func keyOf(c *finding.Container) ([4]string, *finding.Workload) {
+	word := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	w := &finding.Workload{Namespace: c.Namespace, Name: c.Workload, Container: c.Name}
+	switch {
+	case c.Unit != nil:
+		w.Container = c.Unit
+	case w.Name == nil && c.Pod != nil:
+		w.Name = new("Pod/" + *c.Pod)
+	case w.Name == nil:
+		w.Container = c.PodUID
+	}
+	kind := ""
+	if c.Unit != nil {
+		kind = "unit"
+	}
+	return [4]string{kind, word(w.Namespace), word(w.Name), word(w.Container)}, w
+}
+
+// Document returns what was added, sorted by an order of Orders; equal workloads by their names.
+func (s *Sum) Document(order string, at time.Time) *finding.Fleet {
+	d := s.d
+	d.Head, d.At = finding.NewHead(finding.KindFleet), at.UTC().Format(time.RFC3339)
+	d.Workloads, d.Unknown = []finding.Workload{}, []finding.Gap{}
+	for _, w := range s.at {
+		d.Workloads = append(d.Workloads, *w)
+	}
+	sorting.Stable(d.Workloads, func(a, b finding.Workload) int {
+		return cmp.Or(Orders[order](&a, &b), strings.Compare(name(&a), name(&b)))
+	})
+	if d.Silent == nil {
+		d.Silent = []finding.SilentAgent{}
+	}
+	sorting.Stable(d.Silent, func(a, b finding.SilentAgent) int { return strings.Compare(a.Node+a.Pod, b.Node+b.Pod) })
+	if s.blind > 0 {
+		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: fmt.Sprintf("names of pods on %d of %d nodes: their agents run without names", s.blind, d.Agents)})
+	}
+	return &d
+}
+
+func name(w *finding.Workload) string {
+	text := ""
+	for _, s := range []*string{w.Namespace, w.Name, w.Container} {
+		if s != nil {
+			text += *s + "/"
+		}
+	}
+	return text
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package finding
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
+	"github.com/snug-go/snug/limits"
+)
+
+// Fleet is what the agents of a cluster have seen, by workload.
+type Fleet struct {
+	Head
+	At         string        `json:"at"`     // when the agents were asked, RFC 3339
+	Agents     int           `json:"agents"` // running or not
+	Silent     []SilentAgent `json:"silent"` // of them, those whose nodes are not looked at
+	Containers int           `json:"containers"`
+	Processes  int           `json:"go_processes"`
+	Workloads  []Workload    `json:"workloads"`
+	Unknown    []Gap         `json:"unknown"`
+	Next       string        `json:"next"` // the one command to try next
+}
+
+// FleetDoctor is what is wrong in a cluster, worst first.
+type FleetDoctor struct {
+	Head
+	At         string          `json:"at"`     // when the agents were asked, RFC 3339
+	Agents     int             `json:"agents"` // running or not
+	Silent     []SilentAgent   `json:"silent"` // of them, those whose nodes are not looked at
+	Containers int             `json:"containers"`
+	Processes  int             `json:"go_processes"`
+	Findings   []FleetDisorder `json:"findings"`
+	Unknown    []Gap           `json:"unknown"`
+	Next       string          `json:"next"` // the one command to try next
+}
+
+// FleetDisorder is a finding in containers of a workload.
+type FleetDisorder struct {
+	Namespace *string `json:"namespace"`
+	Workload  *string `json:"workload"`  // as in a fleet
+	Container *string `json:"container"` // as in a fleet
+	Of        int     `json:"of"`        // containers of that workload
+	FleetFinding
+}
+
+// Doctor returns what is wrong, worst first, and of equal severity what most containers have.
+func (d *Fleet) Doctor() *FleetDoctor {
+	out := &FleetDoctor{Head: NewHead(KindFleetDoctor), At: d.At, Agents: d.Agents, Silent: d.Silent, Containers: d.Containers, Processes: d.Processes,
+		Findings: []FleetDisorder{}, Unknown: d.Unknown}
+	for i := range d.Workloads {
+		w := &d.Workloads[i]
+		for _, f := range w.Findings {
+			out.Findings = append(out.Findings, FleetDisorder{w.Namespace, w.Name, w.Container, w.Containers, f})
+		}
+	}
+	sorting.Stable(out.Findings, func(a, b FleetDisorder) int {
+		return cmp.Or(cmp.Compare(b.Severity.Level(), a.Severity.Level()), cmp.Compare(a.ID, b.ID), cmp.Compare(b.Containers, a.Containers))
+	})
+	return out
+}
+
+// SilentAgent is an agent that did not answer.
+type SilentAgent struct {
+	Pod  string `json:"pod"`
+	Node string `json:"node"` // "" = not scheduled
+	Why  string `json:"why"`
+}
+
+// Workload is the containers of one name in all pods of a workload. Figures of a process are those of the
+// first Go process of each container.
+type Workload struct {
+	Namespace  *string  `json:"namespace"`
+	Name       *string  `json:"workload"`  // "Deployment/web"; null = unknown, or not a pod's
+	Container  *string  `json:"container"` // of several containers of a pod; with an unknown workload the pod's UID or the service's name
+	Containers int      `json:"containers"`
+	Processes  int      `json:"go_processes"`
+	Nodes      []string `json:"nodes"` // sorted
+
+	Go         Span[string]       `json:"go_version"`
+	GOMAXPROCS Span[int]          `json:"gomaxprocs"`
+	CPUs       Span[int]          `json:"cpus"` // that the processes may run on: of the nodes, without a cpuset
+	Quota      Span[float64]      `json:"quota_cores"`
+	Used       figure.Of[float64] `json:"used_cores"` // together; unknown if it is of one
+	Throttled  Span[float64]      `json:"throttled_ratio"`
+	Filled     Span[float64]      `json:"memory_ratio"` // memory that cannot be reclaimed, of the limit
+	Limit      Span[int64]        `json:"memory_limit_bytes"`
+	GOMEMLIMIT Span[int64]        `json:"gomemlimit_bytes"`
+	GC         Span[float64]      `json:"gc_cpu_ratio"`
+
+	Findings []FleetFinding `json:"findings"` // worst first
+}
+
+// Span holds the least and the largest figure of several containers. Both are none if all are none, and
+// unknown if no figure is known.
+type Span[T any] struct {
+	Least   figure.Of[T] `json:"least"`
+	Most    figure.Of[T] `json:"most"`
+	None    int          `json:"none"`
+	Unknown int          `json:"unknown"`
+}
+
+// FleetFinding is one finding in some containers of a workload.
+type FleetFinding struct {
+	Finding
+	Containers int    `json:"containers"`
+	Pod        string `json:"pod"`  // the first of them: evidence, title and fix are about it
+	Node       string `json:"node"` // of this pod; "" = unknown
+}
+
+// Worst returns the highest severity among the findings; "" without any.
+func (w *Workload) Worst() Severity {
+	if len(w.Findings) == 0 {
+		return ""
+	}
+	return w.Findings[0].Severity
+}
+
+// Add adds a container with at least one process, and the name of its node, "" = unknown.
+func (w *Workload) Add(c *Container, node string) {
+	p := &c.Processes[0]
+	if w.Containers == 0 {
+		w.Used = c.Used
+		w.Nodes, w.Findings = []string{}, []FleetFinding{}
+	} else if w.Used.Known() && c.Used.Known() {
+		w.Used.N += c.Used.N
+	} else {
+		w.Used = figure.Of[float64]{}
+	}
+	w.Containers++
+	w.Processes += len(c.Processes)
+	if at, there := slices.BinarySearch(w.Nodes, node); !there && node != "" {
+		w.Nodes = slices.Insert(w.Nodes, at, node)
+	}
+	spread(&w.Go, p.GoVersion, CompareGo)
+	spread(&w.GOMAXPROCS, p.GOMAXPROCS, cmp.Compare)
+	spread(&w.CPUs, p.CPUs, cmp.Compare)
+	spread(&w.Quota, c.Quota, cmp.Compare)
+	spread(&w.Throttled, c.Throttled, cmp.Compare)
+	spread(&w.Filled, c.Filled(), cmp.Compare)
+	spread(&w.Limit, c.MemoryLimit, cmp.Compare)
+	spread(&w.GOMEMLIMIT, p.GOMEMLIMIT, cmp.Compare)
+	spread(&w.GC, p.GC, cmp.Compare)
+	seen := map[string]bool{} // in this container
+	for i := range c.Processes {
+		for _, f := range c.Processes[i].Findings {
+			if !seen[f.ID] {
+				seen[f.ID] = true
+				w.found(f, c, node)
+			}
+		}
+	}
+}
+
+// found adds a finding of a container. The gravest of one id is shown.
+func (w *Workload) found(f Finding, c *Container, node string) {
+	one := FleetFinding{Finding: f, Containers: 1, Pod: c.PodName(), Node: node}
+	for i := range w.Findings {
+		old := &w.Findings[i]
+		if old.ID != f.ID {
+			continue
+		}
+		old.Containers++
+		if f.Severity.Level() > old.Severity.Level() {
+			one.Containers = old.Containers
+			w.Findings = slices.Delete(w.Findings, i, i+1)
+			break
+		}
+		return
+	}
+	at := slices.IndexFunc(w.Findings, func(o FleetFinding) bool { return o.Severity.Level() < f.Severity.Level() })
+	if at < 0 {
+		at = len(w.Findings)
+	}
+	w.Findings = slices.Insert(w.Findings, at, one)
+}
+
+func spread[T any](s *Span[T], f figure.Of[T], compare func(a, b T) int) {
+	switch f.State {
+	case limits.None:
+		if s.None++; !s.Least.Known() && s.Unknown == 0 {
+			s.Least, s.Most = f, f
+		}
+		return
+	case limits.Unknown:
+		if s.Unknown++; !s.Least.Known() {
+			s.Least, s.Most = f, f
+		}
+		return
+	}
+	if !s.Least.Known() || compare(f.N, s.Least.N) < 0 {
+		s.Least = f
+	}
+	if !s.Most.Known() || compare(f.N, s.Most.N) > 0 {
+		s.Most = f
+	}
+}
+
+// Filled returns the used share of the memory limit.
+func (c *Container) Filled() (share figure.Of[float64]) {
+	if c.MemoryLimit.Known() && c.Unreclaimable.Known() && c.MemoryLimit.N > 0 {
+		share.Know(float64(c.Unreclaimable.N)/float64(c.MemoryLimit.N), "")
+	}
+	return share
+}
+
+// PodName returns the name of the pod, its UID if that is unknown, or the name of the service.
+func (c *Container) PodName() string {
+	switch {
+	case c.Namespace != nil && c.Pod != nil:
+		return *c.Namespace + "/" + *c.Pod
+	case c.Unit != nil:
+		return *c.Unit
+	case c.PodUID != nil:
+		return *c.PodUID
+	}
+	return ""
+}
+
+// CompareGo compares versions of Go, such as "go1.26.8 X:nogreenteagc".
+func CompareGo(a, b string) int {
+	key := func(v string) []int {
+		v, _, _ = strings.Cut(strings.TrimPrefix(v, "go"), " ")
+		var parts []int
+		for word := range strings.SplitSeq(v, ".") {
+			n, _ := strconv.Atoi(word)
+			parts = append(parts, n)
+		}
+		return parts
+	}
+	return slices.Compare(key(a), key(b))
+}

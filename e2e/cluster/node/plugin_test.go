@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
+)
+
+// plugin: kubectl finds snug as its plug-in, which says of the whole cluster what the agent saw.
+func (c *cluster) plugin(t *testing.T) {
+	dir := t.TempDir()
+	kubectl := kubebuild.Command(t, "kubectl")
+	if err := errors.Join(os.Symlink(c.snug, filepath.Join(dir, "kubectl-snug")), os.Symlink(kubectl, filepath.Join(dir, "kubectl"))); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := c.Kubeconfig(t)
+	run := func(args ...string) (out, said string, code int) {
+		t.Helper()
+		cmd := exec.Command(kubectl, append([]string{"snug"}, args...)...)
+		cmd.Env = []string{"PATH=" + dir, "HOME=" + dir, "TMPDIR=" + dir, "KUBECONFIG=" + kubeconfig}
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		text, err := cmd.Output()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return string(text), stderr.String(), cmd.ProcessState.ExitCode()
+	}
+	out, said, code := run("doctor", "--namespace", "shop", "--json")
+	var d struct {
+		Agents     int
+		Silent     []any
+		Containers int
+		Findings   []struct {
+			Namespace, Workload, Container, ID, Pod, Fix string
+			Of                                           int
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatalf("%v, %s", err, said)
+	}
+	found := map[string]bool{}
+	for _, f := range d.Findings {
+		found[f.Workload+" "+f.ID] = f.Namespace == "shop" && f.Of == 1 && strings.HasPrefix(f.Pod, "shop/") && f.Fix != ""
+	}
+	if code != 3 || d.Agents != 1 || len(d.Silent) != 0 || d.Containers != len(misfits) || !found["Deployment/tight procs-above-quota"] && !found["Deployment/tight stale-procs"] {
+		t.Errorf("exit code %d, %s%s", code, out, said)
+	}
+	out, said, code = run("ps")
+	if code != 0 || !strings.Contains(out, "shop/Deployment/plain") || !strings.Contains(out, " on 1 node") || said != "" {
+		t.Errorf("exit code %d, %s%s", code, out, said)
+	}
+	c.tell(t, "kubectl snug ps:\n%s", out)
+	if _, said, code = run("ps", "nobody"); code != 1 || !strings.Contains(said, "no such Go workload, nobody") {
+		t.Errorf("exit code %d, %s", code, said)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "snug-*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
