@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ type agentOptions struct {
 	root     flagvalue.Text
 	noMem    bool
 	once     bool
-	names    bool
+	names    string
 	auth     bool
 	cert     flagvalue.Text
 	key      flagvalue.Text
@@ -60,7 +61,7 @@ func NewAgent(u *ui.UI) *cobra.Command {
 
 In the JSON document, containers[] lists containers with Go processes, and groups of the
 node's own, such as services, which have a unit in place of a pod. other_containers[] lists
-the pods' containers without a Go process; it needs --names.
+the pods' containers without a Go process; it needs names.
 
 It stops and changes no process, sends nothing to anyone, and shows no command lines or
 environments. It needs to see the node's processes (hostPID), user 0 and CAP_SYS_PTRACE, and
@@ -71,9 +72,12 @@ With --no-mem it does not read the memory of processes. GOMAXPROCS, GOGC and GOM
 then known only if a variable sets them, heap and collections are unknown, and without
 CAP_SYS_PTRACE it sees only processes of its own user.
 
-With --names it asks the API server for the pods of the node NODE_NAME: their names,
-workloads and images. Its service account needs the rights to list and watch pods. Without
---names it shows a pod's UID and a container's id. snug cluster webhook needs agents with --names.
+With --names=node it has the names of pods and containers from the node: from the links to
+their logs in var/log/containers below --root. Workloads are then known only of Deployments,
+by the names of their pods, and images are not. With --names=api it asks the API server for
+the pods of the node NODE_NAME, with workloads and images. Its service account needs the
+rights to list and watch pods. Without names it shows a pod's UID and a container's id.
+snug cluster webhook needs agents with --names=api.
 
 With --auth it serves over TLS, and everything but /healthz only to those whom the API server
 permits it: they send a token of the cluster, and a ClusterRole permits them to get the path
@@ -106,7 +110,8 @@ webhook cannot ask agents with --auth.`,
 	cmd.Flags().Var((*flagvalue.Span)(&o.interval), "interval", "scan again after `DURATION`")
 	cmd.Flags().Var(&o.root, "root", "read the node's cgroups in `DIR`/sys/fs/cgroup")
 	cmd.Flags().BoolVar(&o.noMem, "no-mem", false, "read no process's memory")
-	cmd.Flags().BoolVar(&o.names, "names", false, "ask the API server for the names of pods on the node NODE_NAME")
+	cmd.Flags().StringVar(&o.names, "names", "none", "names of pods from `WHERE`: none, node, api")
+	cmd.Flags().Lookup("names").NoOptDefVal = "api"
 	cmd.Flags().BoolVar(&o.auth, "auth", false, "serve over TLS, and only to whom the API server permits it")
 	cmd.Flags().Var(&o.cert, "cert-file", "serve over TLS with the certificate in `FILE`, PEM")
 	cmd.Flags().Var(&o.key, "key-file", "its key in `FILE`, PEM")
@@ -123,12 +128,23 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 		opts.Share, opts.Note = agentShare, func(text string) { u.Note("%s", text) }
 	}
 	var names *agent.PodNames
-	if o.names {
+	switch o.names {
+	case "none":
+	case "api":
 		var err error
 		if names, err = podNames(u, opts.Node, opts.Note); err != nil {
 			return err
 		}
 		opts.Names, opts.Await = names, names.Listed()
+	case "node":
+		dir := filepath.Join("/", string(o.root), agent.NodeNamesDir)
+		local, err := agent.NewNodeNames(dir)
+		if err != nil {
+			return message.Failed("no names of pods, "+message.Reason(err)+", "+message.Typed(dir), "mount the node's "+"/"+agent.NodeNamesDir+" there, or leave out --names")
+		}
+		opts.Names = local
+	default:
+		return message.Usage("wrong value, --names "+message.Typed(o.names), "write none, node or api")
 	}
 	if err := o.guarded(u, &opts); err != nil {
 		return err
@@ -207,7 +223,7 @@ func unreadable(err error, files ...string) error {
 // podNames returns the names of pods from the API server of the cluster that it runs in.
 func podNames(u *ui.UI, node string, note func(string)) (*agent.PodNames, error) {
 	if node == "" {
-		return nil, message.Usage("--names without a node, NODE_NAME", "set NODE_NAME from the downward API: fieldRef spec.nodeName")
+		return nil, message.Usage("--names=api without a node, NODE_NAME", "set NODE_NAME from the downward API: fieldRef spec.nodeName")
 	}
 	api, err := rest.New(rest.Server{}, u.Getenv)
 	if err != nil {

@@ -49,3 +49,19 @@ func Alone(name, generateName string) string {
 	}
 	return "Pod/" + name
 }
+
+// OfName returns the workload of a pod by its name alone: "Deployment/web" for "web-5d4f7c9b6d-x7k2p", whose
+// second part is the hash of a template and whose last one is random; "" for all others, because their names
+// do not tell the kind. Source: k8s.io/apimachinery/pkg/util/rand, SafeEncodeString and String; a hash is a
+// decimal number of 32 bits, whose digits are encoded by these ten letters.
+func OfName(name string) string {
+	rest, random, ok := cutLast(name, "-")
+	if !ok || len(random) != 5 || strings.Trim(random, "bcdfghjklmnpqrstvwxz2456789") != "" {
+		return ""
+	}
+	deployment, hash, ok := cutLast(rest, "-")
+	if !ok || deployment == "" || len(hash) < 6 || len(hash) > 10 || strings.Trim(hash, "456789bcdf") != "" {
+		return ""
+	}
+	return "Deployment/" + deployment
+}

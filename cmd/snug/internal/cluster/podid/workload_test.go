@@ -57,3 +57,24 @@ func TestAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestOfName: names as controllers of Kubernetes 1.36 gave them.
+func TestOfName(t *testing.T) {
+	for name, want := range map[string]string{
+		"web-5d4f7c9b6d-x7k2p":           "Deployment/web",
+		"shop-web-7f8b9c4d5-8qv4z":       "Deployment/shop-web",
+		"fluentd-x7k2p":                  "", // of a DaemonSet
+		"web-0":                          "", // of a StatefulSet
+		"backup-29384750-x7k2p":          "", // of a CronJob: a time
+		"web-5d4f7c9b6d-aeiou":           "",
+		"web-hello-x7k2p":                "",
+		"-5d4f7c9b6d-x7k2p":              "",
+		"5d4f7c9b6d-x7k2p":               "",
+		"":                               "",
+		"web-5d4f7c9b6d5d4f7c9b6d-x7k2p": "",
+	} {
+		if got := OfName(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
