@@ -112,13 +112,16 @@ func Check(f *Facts) []finding.Finding {
 	return found
 }
 
-// rank returns how far up a finding is: by its severity, but what others do to the program comes after what
-// it does itself.
+// rank returns how far up a finding is: by its severity. What others do to the program comes after what it does
+// itself, and a limit that nothing comes near after what costs CPU time now.
 func rank(f *finding.Finding) int {
-	if f.ID == "neighbours" {
-		return finding.SeverityInfo.Level()
+	switch level := finding.SeverityInfo.Level(); {
+	case f.ID == "neighbours":
+		return 2 * level
+	case f.ID == "gomemlimit-missing" && f.Severity == finding.SeverityInfo:
+		return 2*level - 1
 	}
-	return f.Severity.Level()
+	return 2 * f.Severity.Level()
 }
 
 // bench returns the command that compares values of a setting for this program. It has neither the
