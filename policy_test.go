@@ -75,9 +75,10 @@ cluster/podpatch, cluster/pod < cluster/manifest
 cluster/podpatch, cluster/pod, cluster/manifest, cluster/quantity < cluster/lint
 cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter
 cluster/quantity, cluster/podpatch, cluster/policy, cluster/pod < cluster/review
-cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, cluster/podpatch < cluster/webhook
+cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, cluster/podpatch, cluster/bound < cluster/webhook
+NONE < cluster/bound
 cluster/rest < cluster/guard
-cluster/pod, cluster/podid, cluster/rest, cluster/guard < cluster/agent
+cluster/pod, cluster/podid, cluster/rest, cluster/guard, cluster/bound < cluster/agent
 cli/ui < cli/fit < cli/small < snug-run
 cli/ui < cli/usage
 cli/ui, cli/usage, cli/explain < cli/look, cli/prove, cli/source, cli/cluster

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/bound"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
@@ -63,7 +64,7 @@ func (a *Agent) server(l net.Listener) (*http.Server, net.Listener) {
 	if a.opts.Guard != nil {
 		handler = a.opts.Guard.Handler(handler, []string{"/", "/findings", "/metrics"}, []string{"/healthz"})
 	}
-	l = &bounded{Listener: l, max: maxConns}
+	l = &bound.Listener{Listener: l, Max: maxConns}
 	if a.opts.Certificate != nil {
 		l = tls.NewListener(l, &tls.Config{GetCertificate: a.opts.Certificate, MinVersion: tls.VersionTLS12})
 	}

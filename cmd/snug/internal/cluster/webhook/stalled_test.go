@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
 )
@@ -115,21 +117,24 @@ func TestAnswers(t *testing.T) {
 		code int
 	}{
 		{0, 1 << 20, 200},
-		{maxHeld - 1<<20, 1 << 20, 200},
-		{maxHeld - 1<<20, 1<<20 + 1, 503},
-		{maxHeld - 1, smallAnswer, 200},
+		{maxHeld - reserved - 1<<20, 1 << 20, 200},
+		{maxHeld - reserved - 1<<20, 1<<20 + 1, 503},
+		{maxHeld - smallReview, smallReview, 200},
+		{maxHeld - firstBuffer, smallAnswer, 200},
+		{maxHeld - firstBuffer + 1, smallAnswer, 503},
 	} {
 		w.held.Store(c.held)
 		if code := ask(long(c.size)); code != c.code || w.held.Load() != c.held {
 			t.Errorf("an answer of %d bytes beside %d: %d, then %d are held", c.size, c.held, code, w.held.Load())
 		}
 	}
+	w.held.Store(0)
 	func() {
 		defer func() { _ = recover() }()
 		ask(func([]byte) ([]byte, review.Outcome) { panic("x") })
 		t.Error("no panic")
 	}()
-	if len(w.turn) != 0 || w.held.Load() != maxHeld-1 {
+	if len(w.turn) != 0 || w.held.Load() != 0 {
 		t.Errorf("%d turns are taken, %d bytes held", len(w.turn), w.held.Load())
 	}
 }
@@ -142,12 +147,37 @@ func TestHeld(t *testing.T) {
 		w.Handler().ServeHTTP(got, httptest.NewRequest("POST", FitByPod, strings.NewReader(question)))
 		return got.Code
 	}
-	w.held.Store(maxHeld - int64(len(question)) + 1)
+	w.held.Store(maxHeld - firstBuffer + 1)
 	if code := ask(); code != 503 {
 		t.Errorf("full: %d", code)
 	}
-	w.held.Store(maxHeld - int64(len(question)))
-	if code := ask(); code != 200 || w.held.Load() != maxHeld-int64(len(question)) {
+	w.held.Store(maxHeld - firstBuffer)
+	if code := ask(); code != 200 || w.held.Load() != maxHeld-firstBuffer {
 		t.Errorf("with room: %d, %d held", code, w.held.Load())
+	}
+}
+
+// TestRead: a body of any length is read whole, and what it takes is counted before.
+func TestRead(t *testing.T) {
+	for _, n := range []int{0, 1, firstBuffer - 1, firstBuffer, firstBuffer + 1, 300_000, maxReview} {
+		var all atomic.Int64
+		h := &held{all: &all}
+		text := strings.Repeat("x", n)
+		buffer := new([]byte)
+		if err := h.read(iotest.DataErrReader(strings.NewReader(text)), buffer); err != nil || string(*buffer) != text || all.Load() < int64(cap(*buffer)) {
+			t.Errorf("%d bytes: %v, %d bytes, %d held of %d", n, err, len(*buffer), all.Load(), cap(*buffer))
+		}
+		if err := h.read(iotest.OneByteReader(strings.NewReader("again")), buffer); err != nil || string(*buffer) != "again" {
+			t.Errorf("%d bytes before: %v, %.10q", n, err, *buffer)
+		}
+	}
+	var all atomic.Int64
+	all.Store(maxHeld - reserved - 1<<20)
+	h, buffer := &held{all: &all}, new([]byte)
+	if err := h.read(strings.NewReader(strings.Repeat("x", 2<<20)), buffer); err != errBusy || cap(*buffer) > 1<<20 {
+		t.Errorf("%v, %d bytes", err, cap(*buffer))
+	}
+	if h.hold(0); all.Load() != maxHeld-reserved-1<<20 {
+		t.Errorf("%d", all.Load())
 	}
 }

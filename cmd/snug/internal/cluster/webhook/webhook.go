@@ -5,7 +5,6 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/bound"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 )
@@ -34,9 +34,15 @@ const (
 	maxReview = 8 << 20
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 16 << 10
-	// maxHeld bounds the reviews being read and the answers being written, together, in
-	// bytes.
-	maxHeld = 64 << 20
+	// maxHeld bounds the memory for the reviews being read and the answers being written, together,
+	// in bytes. The collector lets the heap grow to twice of it.
+	maxHeld = 32 << 20
+	// reserved is the part of it for reviews of at most smallReview, which nearly all are: some large
+	// ones do not keep pods waiting. Both in bytes.
+	reserved, smallReview = 8 << 20, 256 << 10
+	// maxConns bounds the connections of API servers, each of which has a few, and maxSideConns those
+	// of kubelets and Prometheus.
+	maxConns, maxSideConns = 256, 32
 	// smallAnswer is the length up to which an answer is never refused, in bytes: it takes no
 	// more memory than its connection.
 	smallAnswer = 64 << 10
@@ -91,7 +97,7 @@ func New(o Options) *Webhook {
 		o.Ready = func() error { return nil }
 	}
 	w := &Webhook{o: o, turn: make(chan struct{}, maxParallel), metrics: &metrics{more: o.More}}
-	w.buffers.New = func() any { return new(bytes.Buffer) }
+	w.buffers.New = func() any { return new([]byte) }
 	return w
 }
 
@@ -106,6 +112,8 @@ func (w *Webhook) Serve(ctx context.Context, reviews, state net.Listener) error 
 		}
 	}
 	main, side := server(w.Handler()), server(w.State())
+	main.ConnContext = bound.Context
+	reviews, state = &bound.Listener{Listener: reviews, Max: maxConns}, &bound.Listener{Listener: state, Max: maxSideConns}
 	main.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate}
 	failed := make(chan error, 2)
 	go func() { failed <- main.ServeTLS(reviews, "", "") }()
@@ -156,10 +164,10 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 		// connection that closes.
 		rw.Header().Set("Connection", "close")
 	}
-	body := &heldReader{from: http.MaxBytesReader(rw, r.Body, maxReview), all: &w.held}
-	defer body.hold(0)
-	text, outcome, err := w.ask(r, body, answer)
-	if err == nil && !body.hold(cap(text)) && cap(text) > smallAnswer {
+	memory := &held{all: &w.held}
+	defer memory.hold(0)
+	text, outcome, err := w.ask(r, http.MaxBytesReader(rw, r.Body, maxReview), memory, answer)
+	if err == nil && !memory.hold(cap(text)) && cap(text) > smallAnswer {
 		err = errBusy
 	}
 	if err != nil {
@@ -181,49 +189,67 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 	// A client that does not read the answer holds its memory, but no turn.
 	rw.Header().Set("Content-Type", "application/json")
 	_, _ = rw.Write(text)
+	bound.Served(r.Context())
 	m.done(outcome, time.Since(begin))
 }
 
 // ask reads a review, waits for a turn and returns the answer.
-func (w *Webhook) ask(r *http.Request, body io.Reader, answer func([]byte) ([]byte, review.Outcome)) ([]byte, review.Outcome, error) {
-	buffer := w.buffers.Get().(*bytes.Buffer)
+func (w *Webhook) ask(r *http.Request, body io.Reader, memory *held, answer func([]byte) ([]byte, review.Outcome)) ([]byte, review.Outcome, error) {
+	buffer := w.buffers.Get().(*[]byte)
 	defer w.keep(buffer)
-	if n := r.ContentLength; n > 0 {
-		buffer.Grow(int(min(n, 64<<10)) + bytes.MinRead)
-	}
-	if _, err := buffer.ReadFrom(body); err != nil {
+	if err := memory.read(body, buffer); err != nil {
 		return nil, "", err
 	}
 	if !w.take(r.Context()) {
 		return nil, "", errBusy
 	}
 	defer w.leave()
-	text, outcome := answer(buffer.Bytes())
+	text, outcome := answer(*buffer)
 	return text, outcome, nil
 }
 
-// heldReader counts the bytes read towards maxHeld.
-type heldReader struct {
-	from io.Reader
-	all  *atomic.Int64
-	n    int64
+// held is the memory of one request, which counts towards maxHeld.
+type held struct {
+	all *atomic.Int64
+	n   int64
 }
 
 var errBusy = errors.New("too many reviews at the same time")
 
-func (r *heldReader) Read(b []byte) (int, error) {
-	n, err := r.from.Read(b)
-	if !r.hold(int(r.n) + n) {
-		err = errBusy
+// read reads all of a body. It counts the memory for it before it takes it.
+func (h *held) read(from io.Reader, to *[]byte) error {
+	b := (*to)[:0]
+	defer func() { *to = b }()
+	for {
+		if len(b) == cap(b) {
+			size := max(firstBuffer, 2*cap(b))
+			if !h.hold(cap(b) + size) { // both, until one is copied
+				return errBusy
+			}
+			b = append(make([]byte, 0, size), b...)
+		}
+		if !h.hold(cap(b)) {
+			return errBusy
+		}
+		n, err := from.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return n, err
 }
 
 // hold sets the number of bytes held to n, and reports whether there is room for them.
-func (r *heldReader) hold(n int) bool {
-	more := int64(n) - r.n
-	r.n = int64(n)
-	return r.all.Add(more) <= maxHeld || more <= 0
+func (h *held) hold(n int) bool {
+	more, room := int64(n)-h.n, int64(maxHeld)
+	h.n = int64(n)
+	if n > smallReview {
+		room -= reserved
+	}
+	return h.all.Add(more) <= room || more <= 0
 }
 
 // take waits for a turn, and reports whether it got one.
@@ -246,10 +272,12 @@ func (w *Webhook) take(ctx context.Context) bool {
 
 func (w *Webhook) leave() { <-w.turn }
 
+// firstBuffer and maxBuffer are the sizes of buffers, the first and the largest that is used again, in bytes.
+const firstBuffer, maxBuffer = 16 << 10, 128 << 10
+
 // keep returns a buffer to the pool, unless it is large.
-func (w *Webhook) keep(b *bytes.Buffer) {
-	if b.Cap() <= 128<<10 {
-		b.Reset()
+func (w *Webhook) keep(b *[]byte) {
+	if cap(*b) <= maxBuffer {
 		w.buffers.Put(b)
 	}
 }
