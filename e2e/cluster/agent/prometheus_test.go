@@ -40,7 +40,7 @@ scrape_configs:
     static_configs: [{targets: [%q]}]
 `, strings.TrimPrefix(s.url, "http://")))
 	of := func(name string) string {
-		return fmt.Sprintf(`{pod_uid="%s",container_id="%s"}`, all[name].uid, all[name].id)
+		return fmt.Sprintf(`{pod_uid="%s",container_id="%s"}`, all[name].uid, all[name].id[:12])
 	}
 	for _, c := range []struct{ name, query string }{
 		{"it is scraped", `up == 1`},

@@ -74,6 +74,7 @@ type Agent struct {
 	scans   int64
 	failed  string // why the last scan failed; "" = it succeeded
 	history map[string]*history
+	made    made // of the last scrape
 
 	heaps heaps // only Scan uses it
 }

@@ -51,7 +51,7 @@ func TestMetricsResized(t *testing.T) {
 	d := sampleNode()
 	d.Containers[0].Processes[0].QuotaChanged = new("2026-11-22T11:00:00Z")
 	got := gathered(t, idle(d, 0))
-	const name = "snug_go_container_resized_timestamp_seconds{container_id=abababababababababababababababababababababababababababababababab,pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34,resource="
+	const name = "snug_go_container_resized_timestamp_seconds{container_id=abababababab,pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34,resource="
 	if v := got[name+"cpu}"]; v != 1795345200 {
 		t.Errorf("%v", v)
 	}

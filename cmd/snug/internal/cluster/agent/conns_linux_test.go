@@ -27,7 +27,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 			d := sampleNode()
 			one := d.Containers[0]
 			for i := range 300 {
-				one.ID = new(fmt.Sprintf("%064x", i))
+				one.ID = new(fmt.Sprintf("%012x%052x", i, 0))
 				d.Containers = append(d.Containers, one)
 			}
 			a := idle(d, 0)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
@@ -13,7 +14,7 @@ import (
 )
 
 // containerLabels are the labels of a container's series: its names, or if these are unknown
-// its pod's UID and its own id, which changes at each restart. Unknown labels are empty, which
+// its pod's UID and the beginning of its own id, which changes at each restart. Unknown labels are empty, which
 // to Prometheus means absent. No part of a command line or an environment is ever a label.
 var containerLabels = [...]string{"namespace", "pod", "container", "pod_uid", "container_id"}
 
@@ -138,10 +139,34 @@ func newRegistry() *registry {
 	}
 }
 
-// metrics returns the page of the last scan. A scrape reads no process.
+// metrics returns the page of the last scan. A scrape reads no process, and only the first one after a scan
+// makes the text.
 func (a *Agent) metrics() string {
+	a.mu.Lock()
+	d, ended, scans := a.last, a.ended, a.scans
+	known := a.made
+	a.mu.Unlock()
+	if known.text == "" || known.scans != scans {
+		known = made{scans, a.families(d, ended, scans)}
+		a.mu.Lock()
+		a.made = known
+		a.mu.Unlock()
+	}
+	var page promtext.Page
+	page.Self(finding.NewBuild().Version)
+	return known.text + page.String()
+}
+
+// made is the text of the families of a scan.
+type made struct {
+	scans int64
+	text  string
+}
+
+// families returns the text of all families.
+func (a *Agent) families(d *finding.Node, ended time.Time, scans int64) string {
 	s := newScrape()
-	a.sample(s)
+	a.sample(s, d, ended, scans)
 	var page promtext.Page
 	for m, f := range s.families {
 		if len(s.series[m]) == 0 {
@@ -156,15 +181,11 @@ func (a *Agent) metrics() string {
 			}
 		}
 	}
-	page.Self(finding.NewBuild().Version)
 	return page.String()
 }
 
 // sample collects all series.
-func (a *Agent) sample(s *scrape) {
-	a.mu.Lock()
-	d, ended, scans := a.last, a.ended, a.scans
-	a.mu.Unlock()
+func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64) {
 	s.number(scansTotal, float64(scans))
 	s.number(memoryRead, flag(!a.opts.Outside))
 	if d == nil {
@@ -209,7 +230,9 @@ func labelsOf(c *finding.Container) [5]string {
 	if c.Namespace != nil && c.Pod != nil && c.Name != nil {
 		return [5]string{*c.Namespace, *c.Pod, *c.Name}
 	}
-	return [5]string{word(c.Namespace), word(c.Pod), word(c.Name), word(c.PodUID), word(c.ID)}
+	const short = 12 // as container runtimes show an id; it is in every series
+	id := word(c.ID)
+	return [5]string{word(c.Namespace), word(c.Pod), word(c.Name), word(c.PodUID), id[:min(short, len(id))]}
 }
 
 // later reports whether the first process of c started after that of other.

@@ -124,9 +124,9 @@ func gathered(t *testing.T, a *Agent) map[string]float64 {
 // TestMetrics: known values are there, none and unknown are not.
 func TestMetrics(t *testing.T) {
 	got := gathered(t, idle(sampleNode(), 0))
-	limited := "{container_id=" + strings.Repeat("ab", 32) + ",pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34}"
-	free := "{container_id=" + strings.Repeat("cd", 32) + ",pod_uid=1ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34}"
-	unread := "{container_id=" + strings.Repeat("ef", 32) + "}"
+	limited := "{container_id=" + strings.Repeat("ab", 6) + ",pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34}"
+	free := "{container_id=" + strings.Repeat("cd", 6) + ",pod_uid=1ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34}"
+	unread := "{container_id=" + strings.Repeat("ef", 6) + "}"
 	for series, want := range map[string]float64{
 		"snug_go_container_gomaxprocs" + limited:                  8,
 		"snug_go_container_processes" + limited:                   2,
@@ -146,7 +146,7 @@ func TestMetrics(t *testing.T) {
 		"snug_agent_go_processes{place=node}":                     1,
 		"snug_agent_scans_total{}":                                3,
 		"snug_agent_memory_read{}":                                1,
-		"snug_go_container_finding{" + limited[1:78] + ",id=oom-kills,pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34,severity=warning}": 1,
+		"snug_go_container_finding{" + strings.Split(limited, ",")[0][1:] + ",id=oom-kills,pod_uid=0ad2ec32-5d7e-4f53-a7a8-6b9d0e1c2f34,severity=warning}": 1,
 	} {
 		if v, ok := got[series]; !ok || v != want {
 			t.Errorf("%s: %v, %t, want %v", series, v, ok, want)
@@ -403,5 +403,22 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("metric %d: %+v", m, f)
 		}
 		seen[f.name] = true
+	}
+}
+
+// TestMetricsMadeOnce: scrapes of one scan share its text, and the next scan has another one.
+func TestMetricsMadeOnce(t *testing.T) {
+	a := idle(sampleNode(), 0)
+	first := a.metrics()
+	if made := a.made; made.text == "" || !strings.HasPrefix(first, made.text) || !strings.Contains(first, "go_goroutines ") {
+		t.Errorf("%d bytes kept of %d", len(made.text), len(first))
+	}
+	a.made.text = "kept\n"
+	if got := a.metrics(); !strings.HasPrefix(got, "kept\n") {
+		t.Errorf("%.100q", got)
+	}
+	a.scans++
+	if got := a.metrics(); strings.HasPrefix(got, "kept\n") || !strings.Contains(got, "snug_agent_scans_total 4\n") {
+		t.Errorf("%.100q", got)
 	}
 }
