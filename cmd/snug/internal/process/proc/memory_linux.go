@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 // kernel lets it read as empty, never as the new program's.
 type memory struct {
 	fd    int
+	other *remote // reads in place of fd; nil = fd does
 	entry uint64
 	gone  error
 }
@@ -32,21 +34,37 @@ func (p *Process) Memory() (io.ReaderAt, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := p.open("mem")
-	if err != nil {
+	p.mem = &memory{fd: -1, entry: entry, gone: p.gone()}
+	if p.auxvAt != 0 {
+		p.mem.other = &remote{p.pid, p.auxv, p.auxvAt, p.mem.gone}
+	} else if p.mem.fd, err = p.open("mem"); err != nil {
+		p.mem = nil
 		return nil, err
 	}
-	p.mem = &memory{fd: fd, entry: entry, gone: p.gone()}
 	// The process may have started another program since Open.
 	if err := p.Same(); err != nil {
-		unix.Close(fd)
+		p.mem.close()
 		p.mem = nil
 		return nil, err
 	}
 	return p.mem, nil
 }
 
+// close frees the descriptor. A remaining reader reads nothing.
+func (m *memory) close() {
+	if m.fd >= 0 {
+		unix.Close(m.fd)
+		m.fd = -1
+	}
+	if m.other != nil {
+		m.other = &remote{gone: m.gone, pid: -1}
+	}
+}
+
 func (m *memory) ReadAt(b []byte, addr int64) (int, error) {
+	if m.other != nil {
+		return m.other.read(b, uint64(addr))
+	}
 	read := 0
 	for read < len(b) {
 		n, err := retry(func() (int, error) { return unix.Pread(m.fd, b[read:], addr+int64(read)) })
@@ -70,4 +88,39 @@ func (m *memory) alive() error {
 		return nil // unmapped by the program itself
 	}
 	return err
+}
+
+// Environ returns GOMAXPROCS, GOMEMLIMIT, GOGC, GODEBUG and SNUG_* of the environment the
+// program was started with. It is wrong for a program that overwrites this memory, as some do
+// to change their title.
+func (p *Process) Environ() (map[string]string, error) {
+	if p.auxv == nil {
+		return nil, p.denied("environ")
+	}
+	var text []byte
+	var err error
+	if p.auxvAt != 0 {
+		text, err = p.remoteEnviron()
+	} else {
+		text, err = p.read("environ", maxEnviron)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(text) == maxEnviron { // the last variable may be cut
+		text = text[:bytes.LastIndexByte(text, 0)+1]
+	}
+	return parseEnviron(text), nil
+}
+
+// AuxEntry returns the address of the program's entry point in memory.
+func (p *Process) AuxEntry() (uint64, error) {
+	if p.auxv == nil {
+		return 0, p.denied("auxv")
+	}
+	entry, ok := parseAuxv(p.auxv)
+	if !ok {
+		return 0, fmt.Errorf("%w, %s/%d/auxv AT_ENTRY", ErrNone, p.root, p.pid)
+	}
+	return entry, nil
 }

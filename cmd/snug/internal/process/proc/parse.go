@@ -71,6 +71,30 @@ func parseStat(text []byte, pageSize int64) (Stat, bool) {
 	return s, true
 }
 
+// places holds addresses in the memory of a process.
+type places struct{ stack, env, envEnd uint64 }
+
+// parsePlaces reads fields 28, 50 and 51 of /proc/PID/stat. They are 0 for those who may not trace the process. Source:
+// proc_pid_stat(5), startstack, env_start, env_end.
+func parsePlaces(text []byte) (places, bool) {
+	field := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var at places
+	for _, f := range []struct {
+		n  int
+		to *uint64
+	}{{28, &at.stack}, {50, &at.env}, {51, &at.envEnd}} {
+		if len(field) <= f.n-3 {
+			return places{}, false
+		}
+		v, err := strconv.ParseUint(field[f.n-3], 10, 64)
+		if err != nil || v == 0 {
+			return places{}, false
+		}
+		*f.to = v
+	}
+	return at, at.env <= at.envEnd
+}
+
 const century = 100 * 365 * 24 * time.Hour
 
 // ticks converts a count of [tick], capped at a century of CPU time.

@@ -31,8 +31,11 @@ type Process struct {
 	// auxv identifies the program: the addresses of the stack and the vDSO differ after each
 	// exec, even of the same file. nil = it may not be read, and then nothing of the program
 	// may.
-	auxv  []byte
-	first Stat
+	auxv []byte
+	// auxvAt is its address, if the files of the process may not be opened and its memory may be read, see
+	// remotely; else 0.
+	auxvAt uint64
+	first  Stat
 }
 
 // Pids lists the visible processes, in no order.
@@ -78,7 +81,9 @@ func openIn(root string, pid int) (*Process, error) {
 	}
 	p := &Process{pid: pid, root: root, dir: dir, stat: -1}
 	if p.first, err = p.Stat(); err == nil {
-		p.auxv, err = p.read("auxv", maxAuxv)
+		if p.auxv, err = p.read("auxv", maxAuxv); errors.Is(err, ErrDenied) && !p.first.Kernel {
+			err = p.remotely()
+		}
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrNone) {
 			err = nil
 		}
@@ -95,8 +100,7 @@ func openIn(root string, pid int) (*Process, error) {
 // Close frees the descriptors.
 func (p *Process) Close() {
 	if p.mem != nil {
-		unix.Close(p.mem.fd)
-		p.mem.fd = -1 // a remaining reader reads nothing
+		p.mem.close()
 		p.mem = nil
 	}
 	if p.stat >= 0 {
@@ -129,6 +133,10 @@ func (p *Process) Same() error {
 	}
 	if p.auxv == nil {
 		return nil
+	}
+	if p.auxvAt != 0 {
+		_, err := p.peek(nil, 0)
+		return err
 	}
 	now, err := p.read("auxv", maxAuxv)
 	if err != nil {
@@ -242,35 +250,6 @@ func (p *Process) Affinity() (int, error) {
 		return 0, err
 	}
 	return set.Count(), nil
-}
-
-// Environ returns GOMAXPROCS, GOMEMLIMIT, GOGC, GODEBUG and SNUG_* of the environment the
-// program was started with. It is wrong for a program that overwrites this memory, as some do
-// to change their title.
-func (p *Process) Environ() (map[string]string, error) {
-	if p.auxv == nil {
-		return nil, p.denied("environ")
-	}
-	text, err := p.read("environ", maxEnviron)
-	if err != nil {
-		return nil, err
-	}
-	if len(text) == maxEnviron { // the last variable may be cut
-		text = text[:bytes.LastIndexByte(text, 0)+1]
-	}
-	return parseEnviron(text), nil
-}
-
-// AuxEntry returns the address of the program's entry point in memory.
-func (p *Process) AuxEntry() (uint64, error) {
-	if p.auxv == nil {
-		return 0, p.denied("auxv")
-	}
-	entry, ok := parseAuxv(p.auxv)
-	if !ok {
-		return 0, fmt.Errorf("%w, %s/%d/auxv AT_ENTRY", ErrNone, p.root, p.pid)
-	}
-	return entry, nil
 }
 
 // RunDelay adds up the times of at most maxThreads threads.

@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		fmt.Println(Hidden(), err)
 		return
 	}
+	if pid, err := strconv.Atoi(os.Getenv("PROC_TEST_READ")); err == nil {
+		readChild(pid)
+		return
+	}
 	if os.Getenv("PROC_TEST_CHILD") == "" {
 		os.Exit(m.Run())
 	}
