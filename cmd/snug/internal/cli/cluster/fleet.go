@@ -134,6 +134,8 @@ With --interval it does so again and again.
 func NewFleetDoctor(u *ui.UI) *cobra.Command {
 	var fails usage.FailOn
 	o := fleetOptions{sort: "finding"}
+	p := fleet.Probe{Image: published()}
+	ephemeral := false
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME]...",
 		Short: "Say what is wrong with the Go workloads of a cluster, with the fix",
@@ -143,15 +145,23 @@ workload once, with the number of its containers, one of them, and the fix for t
 ` + asks + `
 
 It exits with 3 if a finding is at least as severe as --fail-on. An agent that does not
-answer is listed, and no reason to fail: "not looked at".`,
+answer is listed, and no reason to fail: "not looked at".
+
+Without agents, --ephemeral looks at one pod: it starts a container with snug there, as user
+0 with SYS_PTRACE, which stays in the pod's description until the pod ends. You need the
+right to patch pods/ephemeralcontainers, and the namespace must permit such a container.`,
 		Example: `  snug cluster doctor
   snug cluster doctor Deployment/web
-  kubectl snug doctor -n shop --json | jq '.findings[].id'`,
+  kubectl snug doctor -n shop --json | jq '.findings[].id'
+  kubectl snug doctor -n shop --ephemeral web-5d4f7c9b6d-x7k2p`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.names = args
 			least, err := fails.Least()
 			if err != nil {
 				return err
+			}
+			if ephemeral {
+				return o.inPod(u, p)
 			}
 			all, err := o.look(u)
 			if err != nil {
@@ -172,8 +182,62 @@ answer is listed, and no reason to fail: "not looked at".`,
 	}
 	o.add(cmd)
 	fails.Add(cmd)
+	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false, "start a container in the pod NAME, which looks at it")
+	cmd.Flags().StringVar(&p.Container, "container", "", "look at the container `NAME` of the pod")
+	cmd.Flags().StringVar(&p.Image, "image", p.Image, "the `IMAGE` of that container")
 	u.JSONFlag(cmd.Flags())
 	return cmd
+}
+
+// published returns the image of this release.
+func published() string {
+	const image = "ghcr.io/snug-go/snug"
+	if v := finding.NewBuild().Version; strings.HasPrefix(v, "v") {
+		return image + ":" + v
+	}
+	return image
+}
+
+// inPod looks at one pod from inside.
+func (o *fleetOptions) inPod(u *ui.UI, p fleet.Probe) error {
+	if len(o.names) != 1 {
+		return message.Usage("--ephemeral looks at one pod", "name one: "+called(u)+" doctor --ephemeral POD")
+	}
+	ctx, stop := ui.UntilInterrupted()
+	defer stop()
+	k := o.kubectl()
+	p.Namespace, p.Pod = string(o.namespace), strings.TrimPrefix(o.names[0], "pod/")
+	if namespace, pod, ok := strings.Cut(p.Pod, "/"); ok {
+		p.Namespace, p.Pod = namespace, pod
+	}
+	if p.Container == "" {
+		var err error
+		if p.Container, err = k.Target(ctx, p.Namespace, p.Pod); err != nil {
+			return err
+		}
+	}
+	p.Args = []string{"doctor", "1", "--fail-on", "never"}
+	if u.JSON {
+		p.Args = append(p.Args, "--json")
+	}
+	if err := k.Look(ctx, &p, u.Out); err != nil {
+		if ctx.Err() != nil {
+			return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
+		}
+		return err
+	}
+	return nil
+}
+
+// kubectl returns kubectl with its flags.
+func (o *fleetOptions) kubectl() *fleet.Kubectl {
+	k := &fleet.Kubectl{}
+	for name, value := range map[string]flagvalue.Text{"context": o.context, "kubeconfig": o.kubeconfig} {
+		if value != "" {
+			k.Flags = append(k.Flags, "--"+name+"="+string(value))
+		}
+	}
+	return k
 }
 
 func (o *fleetOptions) sorted(cmd *cobra.Command, order string) {
@@ -200,12 +264,7 @@ func (o *fleetOptions) look(u *ui.UI) (*finding.Fleet, error) {
 	}
 	ctx, stop := ui.UntilInterrupted()
 	defer stop()
-	k := &fleet.Kubectl{}
-	for name, value := range map[string]flagvalue.Text{"context": o.context, "kubeconfig": o.kubeconfig} {
-		if value != "" {
-			k.Flags = append(k.Flags, "--"+name+"="+string(value))
-		}
-	}
+	k := o.kubectl()
 	sum := fleet.Sum{Filter: fleet.Filter{Namespace: string(o.namespace), Names: o.names}}
 	at := time.Now()
 	if err := o.ask(ctx, k, &sum); err != nil {
@@ -217,7 +276,7 @@ func (o *fleetOptions) look(u *ui.UI) (*finding.Fleet, error) {
 	d := sum.Document(o.sort, at)
 	switch {
 	case d.Agents == 0:
-		return nil, message.Failed("no snug agent in this cluster", "helm install snug oci://ghcr.io/snug-go/charts/snug --namespace snug --create-namespace starts one on each node")
+		return nil, message.Failed("no snug agent in this cluster", "helm install snug oci://ghcr.io/snug-go/charts/snug --namespace snug --create-namespace starts one on each node; "+called(u)+" doctor --ephemeral POD does without")
 	case len(d.Silent) == d.Agents:
 		one := d.Silent[0]
 		return nil, message.Failed("no agent answers: "+cmp.Or(one.Node, one.Pod)+": "+one.Why, hintFor(one))
