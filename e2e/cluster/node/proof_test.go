@@ -32,6 +32,7 @@ func TestProof(t *testing.T) {
 	c.tell(t, "%s, kubelet %s on Linux %s with %d CPUs", old, kubebuild.Kubernetes.Version, kernel(t), runtime.NumCPU())
 	t.Run("seen, alerted", c.alarmed)
 	t.Run("kubectl snug", c.plugin)
+	t.Run("from a container in the pod", c.ephemeral)
 	t.Run("resized", c.resized)
 	t.Run("learned, injected, resolved", c.mended)
 	t.Run("measured", c.measured)

@@ -4,17 +4,10 @@ package webhook
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -265,27 +258,8 @@ func (l *lab) bundles(t *testing.T) int {
 
 // files: the certificate comes from files, and another party writes its CA to the configurations.
 func (l *lab) files(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	crt := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for name, text := range map[string][]byte{"tls.crt": crt, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	crt, end := certificate(t, dir)
 	s := hook.NewService(t)
 	hook.Register(t, l.Lab, l.exe, s)
 	r := hook.Start(t, l.exe, l.at, s, "--cert-file", filepath.Join(dir, "tls.crt"), "--key-file", filepath.Join(dir, "tls.key"), "--secret", "unused")
@@ -298,7 +272,7 @@ func (l *lab) files(t *testing.T) {
 	if a := l.Get(t, "/api/v1/namespaces/"+hook.Namespace+"/secrets/unused"); a.OK() {
 		t.Error("the webhook wrote a Secret")
 	}
-	if !strings.Contains(r.Get("/metrics"), fmt.Sprintf("snug_webhook_certificate_expiry_timestamp_seconds %g\n", float64(template.NotAfter.Unix()))) {
+	if !strings.Contains(r.Get("/metrics"), fmt.Sprintf("snug_webhook_certificate_expiry_timestamp_seconds %g\n", float64(end.Unix()))) {
 		t.Error("the metrics lack the certificate's expiry")
 	}
 }
