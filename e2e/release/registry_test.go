@@ -76,7 +76,7 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	for _, helm := range kubebuild.Helms {
-		args := []string{kubebuild.Command(t, helm), "template", "snug", "oci://" + to + "/charts/snug", "--version", number(version)}
+		args := []string{kubebuild.Command(t, helm), "template", "snug", "oci://" + to + "/charts/snug", "--version", number(version), "--kube-version", kubebuild.KubernetesVersion}
 		if helm != "helm3" { // that release sees that the registry is on loopback
 			args = append(args, "--plain-http")
 		}

@@ -25,6 +25,8 @@ const (
 	folder    = "../../../deploy/helm/snug"
 	namespace = "snug"
 	release   = "snug"
+	// kubeVersion is a flag: Helm 3.8 built as here takes Kubernetes 1.20 for granted.
+	kubeVersion = "--kube-version=" + kubebuild.KubernetesVersion
 )
 
 // client is a helm command with a configuration and a cache of its own.
@@ -84,7 +86,7 @@ func (h client) run(t testing.TB, values string, args ...string) string {
 // template renders the chart, or one template of it ("templates/policy.yaml").
 func (h client) template(t testing.TB, values string, only ...string) string {
 	t.Helper()
-	args := []string{"template", release, folder, "-n", namespace, "-f", "-"}
+	args := []string{"template", release, folder, "-n", namespace, kubeVersion, "-f", "-"}
 	for _, name := range only {
 		args = append(args, "-s", name)
 	}

@@ -17,8 +17,9 @@ import (
 )
 
 // everything enables all parts of the chart.
-const everything = `webhook: {enabled: true}
+const everything = `webhook: {enabled: true, autoscaling: {enabled: true}}
 policy: {enabled: true}
+networkPolicy: {enabled: true, apiServers: [192.0.2.1/32, "2001:db8::/64"], readers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
 monitoring: {serviceMonitor: {enabled: true}, prometheusRule: {enabled: true}, dashboard: {enabled: true}}
 `
 
@@ -34,10 +35,13 @@ func TestLint(t *testing.T) {
 var (
 	agentBare    = []string{"ServiceAccount/snug-agent", "Service/snug-agent", "DaemonSet/snug-agent"}
 	agentNames   = []string{"ClusterRole/snug-agent", "ClusterRoleBinding/snug-agent"}
-	webhookBare  = []string{"PodDisruptionBudget/snug-webhook", "ServiceAccount/snug-webhook", "Secret/snug-webhook", "ConfigMap/snug-config", "ClusterRole/snug-webhook", "ClusterRoleBinding/snug-webhook", "Role/snug-webhook", "RoleBinding/snug-webhook", "Service/snug-webhook", "Deployment/snug-webhook", "MutatingWebhookConfiguration/snug-webhook"}
+	webhookPod   = []string{"PodDisruptionBudget/snug-webhook", "ServiceAccount/snug-webhook", "ConfigMap/snug-config", "Service/snug-webhook", "Deployment/snug-webhook", "MutatingWebhookConfiguration/snug-webhook"}
+	webhookRole  = []string{"Role/snug-webhook", "RoleBinding/snug-webhook"}
+	webhookCert  = []string{"Secret/snug-webhook", "ClusterRole/snug-webhook", "ClusterRoleBinding/snug-webhook"}
+	webhookBare  = slices.Concat(webhookPod, webhookRole, webhookCert)
 	webhookFacts = []string{"ConfigMap/snug-facts"}
 	resizeHook   = []string{"ValidatingWebhookConfiguration/snug-webhook"}
-	policyFit    = []string{"MutatingAdmissionPolicy/snug-fit", "MutatingAdmissionPolicyBinding/snug-fit"}
+	policyFit    = []string{"ServiceAccount/snug-policy", "MutatingAdmissionPolicy/snug-fit", "MutatingAdmissionPolicyBinding/snug-fit"}
 	policyResize = []string{"ValidatingAdmissionPolicy/snug-resize", "ValidatingAdmissionPolicyBinding/snug-resize"}
 	policyValues = []string{"ValidatingAdmissionPolicy/snug-values", "ValidatingAdmissionPolicyBinding/snug-values"}
 )
@@ -63,8 +67,13 @@ func TestObjects(t *testing.T) {
 			{"policies without warnings", "agent: {enabled: false}\npolicy: {enabled: true}\nconfig: {check: off, resize: \"off\"}", policyFit},
 			{"monitors of enabled parts", "agent: {names: false}\n" + monitors, all(agentBare, []string{"ServiceMonitor/snug-agent"})},
 			{"monitors without parts", "agent: {enabled: false}\n" + monitors, nil},
+			{"a webhook in a namespace of its own", "webhook: {enabled: true, namespace: web}\nagent: {enabled: false}", all(webhookBare, resizeHook, []string{"Namespace/web"})},
+			{"a webhook in the namespace of the release", "webhook: {enabled: true, namespace: snug}\nagent: {enabled: false}", all(webhookBare, resizeHook)},
+			{"a certificate that the webhook does not make", "webhook: {enabled: true, certificate: {secretName: tls}}", all(agentBare, agentNames, webhookPod, webhookRole, webhookFacts, resizeHook)},
+			{"a webhook that asks nobody", "webhook: {enabled: true, learn: false, certificate: {secretName: tls}}", all(agentBare, agentNames, webhookPod, resizeHook)},
+			{"network policies of enabled parts", "networkPolicy: {enabled: true}\nwebhook: {enabled: true}\nagent: {enabled: false}", all(webhookBare, resizeHook, []string{"NetworkPolicy/snug-webhook"})},
 			{"everything", everything, all(agentBare, agentNames, webhookBare, webhookFacts, resizeHook, policyFit, policyResize, policyValues,
-				[]string{"ServiceMonitor/snug-agent", "ServiceMonitor/snug-webhook", "PrometheusRule/snug", "ConfigMap/snug-dashboard"})},
+				[]string{"ServiceMonitor/snug-agent", "ServiceMonitor/snug-webhook", "PrometheusRule/snug", "ConfigMap/snug-dashboard", "NetworkPolicy/snug-agent", "NetworkPolicy/snug-webhook", "HorizontalPodAutoscaler/snug-webhook"})},
 		} {
 			text := h.template(t, c.values)
 			got := titles(documents(t, text))
@@ -107,50 +116,61 @@ func TestRefusals(t *testing.T) {
 	gate.Need(t, "chart")
 	each(t, func(t *testing.T, h client) {
 		for values, where := range map[string]string{
-			"agnet: {enabled: true}":                              "agnet",
-			"agent: {enable: true}":                               "enable",
-			"agent: {enabled: maybe}":                             "/agent/enabled",
-			"agent: {interval: 15}":                               "/agent/interval",
-			"agent: {interval: 2h}":                               "/agent/interval",
-			"agent: {interval: 500ms}":                            "/agent/interval",
-			"agent: {maxUnavailable: 0}":                          "/agent/maxUnavailable",
-			"agent: {maxUnavailable: 10}":                         "",
-			"agent: {appArmorProfile: unconfined}":                "/agent/appArmorProfile",
-			"agent: {appArmorProfile: RuntimeDefault}":            "",
-			"agent: {seLinuxOptions: {types: spc_t}}":             "types",
-			"webhook: {podAnnotations: {checksum/config: a}}":     "checksum",
-			"webhook: {podAnnotations: {checksum/other: a}}":      "",
-			"agent: {resources: {limit: {memory: 1Gi}}}":          "limit",
-			"agent: {resources: {limits: {memory: 1Gb}}}":         "/agent/resources/limits/memory",
-			"agent: {resources: {limits: {cpu: 1.5}}}":            "",
-			"agent: {podLabels: {app.kubernetes.io/name: other}}": "/agent/podLabels",
-			"webhook: {replicas: 0}":                              "/webhook/replicas",
-			"webhook: {tolerations: {operator: Exists}}":          "/webhook/tolerations",
-			"image: {digest: latest}":                             "/image/digest",
-			"image: {pullPolicy: Sometimes}":                      "/image/pullPolicy",
-			"config: {memory: 90}":                                "/config/memory",
-			"config: {memory: 101%}":                              "/config/memory",
-			"config: {memory: 0.5%}":                              "/config/memory",
-			"config: {memory: 400MiB}":                            "/config/memory",
-			"config: {memory: 100%-1.5GiB}":                       "/config/memory",
-			"config: {memory: 99.5%-100MB}":                       "",
-			"config: {round: up}":                                 "/config/round",
-			"config: {minProcs: 0}":                               "/config/minProcs",
-			"config: {requestFactor: -1}":                         "/config/requestFactor",
-			"config: {requestFactor: 1001}":                       "/config/requestFactor",
-			"config: {mode: dry}":                                 "/config/mode",
-			"config: {inject: true}":                              "/config/inject",
-			"config: {check: on}":                                 "/config/check",
-			"config: {resize: deny}":                              "/config/resize",
-			"config: {name: Snug}":                                "/config/name",
-			"config: {name: null}":                                "name",
-			"config: {exclude: {namespaces: kube-system}}":        "/config/exclude/namespaces",
-			"config: {exclude: {namespaces: [a, a]}}":             "/config/exclude/namespaces",
-			"config: {exclude: {pods: []}}":                       "pods",
-			"monitoring: {serviceMonitor: true}":                  "/monitoring/serviceMonitor",
-			"global: {anything: of a parent}":                     "",
+			"agnet: {enabled: true}":                                                  "agnet",
+			"agent: {enable: true}":                                                   "enable",
+			"agent: {enabled: maybe}":                                                 "/agent/enabled",
+			"agent: {interval: 15}":                                                   "/agent/interval",
+			"agent: {interval: 2h}":                                                   "/agent/interval",
+			"agent: {interval: 500ms}":                                                "/agent/interval",
+			"agent: {maxUnavailable: 0}":                                              "/agent/maxUnavailable",
+			"agent: {maxUnavailable: 10}":                                             "",
+			"agent: {appArmorProfile: unconfined}":                                    "/agent/appArmorProfile",
+			"agent: {appArmorProfile: RuntimeDefault}":                                "",
+			"agent: {seLinuxOptions: {types: spc_t}}":                                 "types",
+			"webhook: {podAnnotations: {checksum/config: a}}":                         "checksum",
+			"webhook: {podAnnotations: {checksum/other: a}}":                          "",
+			"agent: {resources: {limit: {memory: 1Gi}}}":                              "limit",
+			"agent: {resources: {limits: {memory: 1Gb}}}":                             "/agent/resources/limits/memory",
+			"agent: {resources: {limits: {cpu: 1.5}}}":                                "",
+			"agent: {podLabels: {app.kubernetes.io/name: other}}":                     "/agent/podLabels",
+			"webhook: {replicas: 0}":                                                  "/webhook/replicas",
+			"webhook: {tolerations: {operator: Exists}}":                              "/webhook/tolerations",
+			"webhook: {namespace: Web}":                                               "/webhook/namespace",
+			"webhook: {autoscaling: {enabled: true, cpu: 0}}":                         "/webhook/autoscaling/cpu",
+			"webhook: {autoscaling: {maxReplicas: 1}}":                                "/webhook/autoscaling/maxReplicas",
+			"webhook: {certificate: {secretName: TLS}}":                               "/webhook/certificate/secretName",
+			"webhook: {certificate: {secret: tls}}":                                   "secret",
+			"webhook: {extraArgs: [drain=1s]}":                                        "/webhook/extraArgs/0",
+			"webhook: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone}]}": "whenUnsatisfiable",
+			"agent: {extraEnv: [{value: a}]}":                                         "/agent/extraEnv/0",
+			"networkPolicy: {apiServers: [192.0.2.1]}":                                "/networkPolicy/apiServers/0",
+			"networkPolicy: {readers: [{}]}":                                          "/networkPolicy/readers/0",
+			"networkPolicy: {readers: [{selector: {}}]}":                              "selector",
+			"image: {digest: latest}":                                                 "/image/digest",
+			"image: {pullPolicy: Sometimes}":                                          "/image/pullPolicy",
+			"config: {memory: 90}":                                                    "/config/memory",
+			"config: {memory: 101%}":                                                  "/config/memory",
+			"config: {memory: 0.5%}":                                                  "/config/memory",
+			"config: {memory: 400MiB}":                                                "/config/memory",
+			"config: {memory: 100%-1.5GiB}":                                           "/config/memory",
+			"config: {memory: 99.5%-100MB}":                                           "",
+			"config: {round: up}":                                                     "/config/round",
+			"config: {minProcs: 0}":                                                   "/config/minProcs",
+			"config: {requestFactor: -1}":                                             "/config/requestFactor",
+			"config: {requestFactor: 1001}":                                           "/config/requestFactor",
+			"config: {mode: dry}":                                                     "/config/mode",
+			"config: {inject: true}":                                                  "/config/inject",
+			"config: {check: on}":                                                     "/config/check",
+			"config: {resize: deny}":                                                  "/config/resize",
+			"config: {name: Snug}":                                                    "/config/name",
+			"config: {name: null}":                                                    "name",
+			"config: {exclude: {namespaces: kube-system}}":                            "/config/exclude/namespaces",
+			"config: {exclude: {namespaces: [a, a]}}":                                 "/config/exclude/namespaces",
+			"config: {exclude: {pods: []}}":                                           "pods",
+			"monitoring: {serviceMonitor: true}":                                      "/monitoring/serviceMonitor",
+			"global: {anything: of a parent}":                                         "",
 		} {
-			_, err := h.try(t, values, "template", release, folder, "-n", namespace, "-f", "-")
+			_, err := h.try(t, values, "template", release, folder, "-n", namespace, kubeVersion, "-f", "-")
 			switch {
 			case where == "" && err != nil:
 				t.Errorf("%s: %v", values, err)
@@ -192,6 +212,9 @@ func TestSettings(t *testing.T) {
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug", "--agents=snug-agent.snug.svc:9464"}, "other.example/snug:v0.1.0", nil},
 			{"a webhook without agents", "webhook: {enabled: true}\nagent: {enabled: false}\nimage: {digest: 'sha256:" + strings.Repeat("0a", 32) + "'}", "Deployment",
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug"}, "ghcr.io/snug-go/snug@sha256:" + strings.Repeat("0a", 32), nil},
+			{"a webhook apart, with a certificate of another program", "webhook: {enabled: true, namespace: web, certificate: {secretName: tls}, extraArgs: [--drain=1s]}", "Deployment",
+				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=web", "--agents=snug-agent.snug.svc:9464", "--cert-file=/etc/snug-tls/tls.crt", "--key-file=/etc/snug-tls/tls.key", "--drain=1s"}, "ghcr.io/snug-go/snug:v0.1.0", nil},
+			{"an agent with more flags", "agent: {names: false, extraArgs: [--quiet]}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--quiet"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
 		} {
 			got := container(c.values, c.kind)
 			if !slices.Equal(got["args"].([]any), c.args) || got["image"] != c.image {
@@ -227,7 +250,7 @@ func TestNeedsImage(t *testing.T) {
 			"image.digest=sha256:" + strings.Repeat("0", 64): true,
 			"agent.enabled=false,policy.enabled=true":        false,
 		} {
-			_, err := h.try(t, "", "template", release, folder, "-n", namespace, "--set", "image.repository=,"+set)
+			_, err := h.try(t, "", "template", release, folder, "-n", namespace, kubeVersion, "--set", "image.repository=,"+set)
 			if needed != (err != nil) || needed && !strings.Contains(err.Error(), "image.repository is empty; hint: ") {
 				t.Errorf("%s: %v", set, err)
 			}
@@ -289,7 +312,7 @@ func TestLabels(t *testing.T) {
 func TestNumber(t *testing.T) {
 	gate.Need(t, "chart")
 	each(t, func(t *testing.T, h client) {
-		for _, o := range documents(t, h.run(t, everything, "template", "42", folder, "-n", "42", "-f", "-")) {
+		for _, o := range documents(t, h.run(t, everything, "template", "42", folder, "-n", "42", kubeVersion, "-f", "-")) {
 			for at, found := range words(title(o), o) {
 				if _, ok := found.(string); !ok {
 					t.Errorf("%s is %T", at, found)

@@ -70,9 +70,15 @@ func (r right) String() string {
 // may returns the server's decision on a right. New roles and bindings take effect after a delay.
 func (l *lab) may(t *testing.T, r right) bool {
 	t.Helper()
+	return l.allowed(t, namespace+":"+r.account, r)
+}
+
+// allowed is may for an account of any namespace, "snug:snug-agent".
+func (l *lab) allowed(t *testing.T, account string, r right) bool {
+	t.Helper()
 	answer := l.must(t, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", kube.Object{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": kube.Object{
-			"user": "system:serviceaccount:" + namespace + ":" + r.account, "groups": []string{"system:serviceaccounts", "system:authenticated"},
+			"user": "system:serviceaccount:" + account, "groups": []string{"system:serviceaccounts", "system:authenticated"},
 			"resourceAttributes": kube.Object{"verb": r.verb, "group": r.group, "resource": r.resource, "namespace": r.namespace, "name": r.name},
 		}})
 	return of(answer, "status", "allowed") == true

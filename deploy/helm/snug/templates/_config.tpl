@@ -84,6 +84,7 @@ because JSON numbers would be printed as floating point.
   "Suffix" (index . 1)
   "Suffixed" (printf "%s-%s" $c.name (index . 1))
   "Action" (index . 2 | title)
+  "Here" (index . 0).Release.Namespace
   "Observe" (eq $c.mode "observe")
   "All" (eq $c.inject "all")
   "OverEnvFrom" (eq $c.envFrom "add")
@@ -124,12 +125,14 @@ because JSON numbers would be printed as floating point.
 {{- define "snug.registration" -}}
 {{- $c := .Values.config -}}
 {{- $excluded := list -}}
-{{- range append $c.exclude.namespaces .Release.Namespace | uniq -}}
+{{- range append $c.exclude.namespaces (include "snug.webhookNamespace" .) | uniq -}}
 {{- $excluded = append $excluded (quote .) -}}
 {{- end -}}
-{{- $place := dict "Namespace" .Release.Namespace "Service" "snug-webhook" "URL" "" -}}
+{{- $annotations := .Values.webhook.certificate.annotations -}}
+{{- $place := dict "Namespace" (include "snug.webhookNamespace" .) "Service" "snug-webhook" "URL" "" -}}
 {{- $r := dict
   "Configuration" (printf "%s-webhook" $c.name)
+  "Annotations" (ternary (toJson $annotations) "" (gt (len $annotations) 0))
   "All" (eq $c.inject "all")
   "Resizes" (eq (toString $c.resize) "warn")
   "Excluded" (join ", " $excluded)

@@ -53,3 +53,8 @@ affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
+
+{{/* The webhook's namespace: one of its own, or the release's. */}}
+{{- define "snug.webhookNamespace" -}}
+{{- .Values.webhook.namespace | default .Release.Namespace -}}
+{{- end -}}

@@ -25,6 +25,7 @@ type rendering struct {
 	Suffixed string // name of the policy
 	Action   string
 	Warn     *rendering // a copy that only warns, whatever Check is
+	Here     string     // only the chart sets it: the namespace without which the policies do nothing
 
 	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, Enabled, Disabled string
 
