@@ -68,14 +68,14 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestLinks checks that the relative links of all pages lead to files of the repository, and that README.md
-// has at most 150 lines.
+// TestLinks checks that the relative links of all pages lead to files of the repository, that these have the
+// tests that the links name, and that README.md has at most 150 lines.
 func TestLinks(t *testing.T) {
 	out, err := exec.Command("git", "-C", "../..", "ls-files", "*.md").Output()
 	if err != nil {
 		t.Skip("not a checkout")
 	}
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	link := regexp.MustCompile(`(?:\[(Test\w+))?\]\(([^)\s]+)\)`)
 	for page := range strings.FieldsSeq(string(out)) {
 		page = filepath.Join("../..", page)
 		text, err := os.ReadFile(page)
@@ -83,12 +83,19 @@ func TestLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			to, _, _ := strings.Cut(m[1], "#")
+			to, _, _ := strings.Cut(m[2], "#")
 			if to == "" || strings.Contains(to, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), to)); err != nil {
-				t.Errorf("%s: no file for the link %s", page, m[1])
+			to = filepath.Join(filepath.Dir(page), to)
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: no file for the link %s", page, m[2])
+			}
+			if m[1] == "" {
+				continue
+			}
+			if code, err := os.ReadFile(to); err != nil || !strings.Contains(string(code), "\nfunc "+m[1]+"(") {
+				t.Errorf("%s: %s does not have the test %s", page, m[2], m[1])
 			}
 		}
 		if n := strings.Count(string(text), "\n"); page == "../../README.md" && n > 150 {

@@ -37,6 +37,7 @@ func TestInstall(t *testing.T) {
 	l.must(t, http.MethodPost, "/api/v1/namespaces", object("v1", "Namespace", namespace))
 	l.operator(t)
 	t.Run("strict", l.strict)
+	t.Run("gitops", l.gitops)
 	for _, name := range kubebuild.Helms {
 		t.Run(name, func(t *testing.T) { l.life(t, newHelm(t, name, l.kubeconfig)) })
 	}
