@@ -41,6 +41,7 @@ func TestInstall(t *testing.T) {
 	for _, name := range kubebuild.Helms {
 		t.Run(name, func(t *testing.T) { l.life(t, newHelm(t, name, l.kubeconfig)) })
 	}
+	t.Run("older", l.older)
 	t.Run("rights", l.rights)
 	t.Run("podsecurity", l.podSecurity)
 	t.Run("kubectl", l.kubectl)
@@ -49,7 +50,8 @@ func TestInstall(t *testing.T) {
 // strict: the server knows every field and warns of nothing.
 func (l *lab) strict(t *testing.T) {
 	h := newHelm(t, "helm4", "")
-	for _, values := range []string{everything, everything + "agent: {memory: false, names: false, maxUnavailable: 1, priorityClassName: system-node-critical, affinity: {nodeAffinity: {}}, podAnnotations: {a: b}, appArmorProfile: Unconfined, seLinuxOptions: {type: spc_t}}\nconfig: {mode: observe, inject: all, check: deny, requestFactor: 2}\nimagePullSecrets: [{name: x}]"} {
+	more := strings.Replace(everything, "webhook: {", "webhook: {certificate: {secretName: a, annotations: {b: c}}, extraArgs: [--drain=1s], extraEnv: [{name: A, value: b}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}], ", 1)
+	for _, values := range []string{everything, more + "agent: {extraArgs: [--listen=:9464], extraEnv: [{name: A, value: b}], memory: false, names: false, maxUnavailable: 1, priorityClassName: system-node-critical, affinity: {nodeAffinity: {}}, podAnnotations: {a: b}, appArmorProfile: Unconfined, seLinuxOptions: {type: spc_t}}\nconfig: {mode: observe, inject: all, check: deny, requestFactor: 2}\nimagePullSecrets: [{name: x}]"} {
 		for _, o := range documents(t, h.template(t, values)) {
 			code, got := l.ask(t, http.MethodPost, l.collection(t, o)+"?dryRun=All&fieldValidation=Strict", o)
 			if code != http.StatusCreated || meta(got)["warnings"] != nil {

@@ -214,7 +214,7 @@ func TestSettings(t *testing.T) {
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug"}, "ghcr.io/snug-go/snug@sha256:" + strings.Repeat("0a", 32), nil},
 			{"a webhook apart, with a certificate of another program", "webhook: {enabled: true, namespace: web, certificate: {secretName: tls}, extraArgs: [--drain=1s]}", "Deployment",
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=web", "--agents=snug-agent.snug.svc:9464", "--cert-file=/etc/snug-tls/tls.crt", "--key-file=/etc/snug-tls/tls.key", "--drain=1s"}, "ghcr.io/snug-go/snug:v0.1.0", nil},
-			{"an agent with more flags", "agent: {names: false, extraArgs: [--quiet]}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--quiet"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"an agent with more flags", "agent: {names: false, extraArgs: [--listen=:9464]}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--listen=:9464"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
 		} {
 			got := container(c.values, c.kind)
 			if !slices.Equal(got["args"].([]any), c.args) || got["image"] != c.image {
