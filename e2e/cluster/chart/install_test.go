@@ -51,7 +51,7 @@ func TestInstall(t *testing.T) {
 func (l *lab) strict(t *testing.T) {
 	h := newHelm(t, "helm4", "")
 	more := strings.Replace(everything, "webhook: {", "webhook: {certificate: {secretName: a, annotations: {b: c}}, extraArgs: [--drain=1s], extraEnv: [{name: A, value: b}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}], ", 1)
-	for _, values := range []string{everything, more + "agent: {extraArgs: [--listen=:9464], extraEnv: [{name: A, value: b}], memory: false, names: false, maxUnavailable: 1, priorityClassName: system-node-critical, affinity: {nodeAffinity: {}}, podAnnotations: {a: b}, appArmorProfile: Unconfined, seLinuxOptions: {type: spc_t}}\nconfig: {mode: observe, inject: all, check: deny, requestFactor: 2}\nimagePullSecrets: [{name: x}]"} {
+	for _, values := range []string{everything, more + "agent: {extraArgs: [--listen=:9464], extraEnv: [{name: A, value: b}], auth: true, memory: false, names: false, maxUnavailable: 1, priorityClassName: system-node-critical, affinity: {nodeAffinity: {}}, podAnnotations: {a: b}, appArmorProfile: Unconfined, seLinuxOptions: {type: spc_t}}\nconfig: {mode: observe, inject: all, check: deny, requestFactor: 2}\nimagePullSecrets: [{name: x}]"} {
 		for _, o := range documents(t, h.template(t, values)) {
 			code, got := l.ask(t, http.MethodPost, l.collection(t, o)+"?dryRun=All&fieldValidation=Strict", o)
 			if code != http.StatusCreated || meta(got)["warnings"] != nil {
@@ -94,6 +94,7 @@ func (l *lab) life(t *testing.T, h client) {
 	}
 	for values, want := range map[string]string{
 		"agent: {names: false}":   "WARNING: the webhook learns nothing from agents, because agent.names is false",
+		"agent: {auth: true}":     "WARNING: the webhook learns nothing from agents, because agent.auth is true",
 		"agent: {enabled: false}": "WARNING: the webhook learns nothing from agents, because agent.enabled is false",
 	} {
 		if said := h.run(t, "webhook: {enabled: true}\n"+values, "upgrade", release, folder, "-n", namespace, "--dry-run", "-f", "-"); !strings.Contains(said, want) {

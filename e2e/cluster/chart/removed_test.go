@@ -26,7 +26,7 @@ func TestRemoved(t *testing.T) {
 	l := &lab{Lab: server, cluster: newCluster(t, server.Access(t)), kubeconfig: server.Kubeconfig(t)}
 	l.must(t, http.MethodPost, "/api/v1/namespaces", object("v1", "Namespace", namespace))
 	const own = "snug-webhook"
-	values := "webhook: {enabled: true, namespace: " + own + "}\npolicy: {enabled: true}\n"
+	values := "agent: {auth: true}\nwebhook: {enabled: true, namespace: " + own + "}\npolicy: {enabled: true}\n"
 	newHelm(t, "helm4", l.kubeconfig).run(t, values, "install", release, folder, "-n", namespace, "-f", "-")
 
 	l.Until(t, "the webhook has its pods", func() bool {
@@ -47,6 +47,8 @@ func TestRemoved(t *testing.T) {
 		{own + ":snug-webhook", right{verb: "get", resource: "secrets", namespace: namespace, name: "snug-webhook"}, false},
 		{namespace + ":snug-agent", right{verb: "get", resource: "secrets", namespace: own, name: "snug-webhook"}, false},
 		{namespace + ":snug-webhook", right{verb: "get", resource: "secrets", namespace: own, name: "snug-webhook"}, false},
+		{namespace + ":snug-agent", right{verb: "create", group: "authentication.k8s.io", resource: "tokenreviews"}, true},
+		{namespace + ":snug-agent", right{verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews"}, true},
 		{namespace + ":snug-policy", right{verb: "get", resource: "pods", namespace: namespace, name: "a"}, false},
 	} {
 		if r.want {

@@ -59,6 +59,7 @@ func TestObjects(t *testing.T) {
 			{"the defaults", "", all(agentBare, agentNames)},
 			{"no agent", "agent: {enabled: false}", nil},
 			{"an agent without names", "agent: {names: false}", agentBare},
+			{"an agent that asks who asks", "agent: {auth: true}\nwebhook: {enabled: true}", all(agentBare, agentNames, []string{"ClusterRoleBinding/snug-agent-auth", "ClusterRole/snug-reader"}, webhookBare, resizeHook)},
 			{"a webhook that learns", "webhook: {enabled: true}", all(agentBare, agentNames, webhookBare, webhookFacts, resizeHook)},
 			{"a webhook that does not learn", "webhook: {enabled: true, learn: false}", all(agentBare, agentNames, webhookBare, resizeHook)},
 			{"a webhook and agents without names", "agent: {names: false}\nwebhook: {enabled: true}", all(agentBare, webhookBare, resizeHook)},
@@ -214,7 +215,7 @@ func TestSettings(t *testing.T) {
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug"}, "ghcr.io/snug-go/snug@sha256:" + strings.Repeat("0a", 32), nil},
 			{"a webhook apart, with a certificate of another program", "webhook: {enabled: true, namespace: web, certificate: {secretName: tls}, extraArgs: [--drain=1s]}", "Deployment",
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=web", "--agents=snug-agent.snug.svc:9464", "--cert-file=/etc/snug-tls/tls.crt", "--key-file=/etc/snug-tls/tls.key", "--drain=1s"}, "ghcr.io/snug-go/snug:v0.1.0", nil},
-			{"an agent with more flags", "agent: {names: false, extraArgs: [--listen=:9464]}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--listen=:9464"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"an agent with more flags", "agent: {names: false, auth: true, extraArgs: [--listen=:9464]}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--auth", "--listen=:9464"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
 		} {
 			got := container(c.values, c.kind)
 			if !slices.Equal(got["args"].([]any), c.args) || got["image"] != c.image {

@@ -98,6 +98,7 @@ func TestRules(t *testing.T) {
 		}{
 			{"", map[string]string{"ClusterRole/snug-agent": "[" + pods + "]"}},
 			{"agent: {names: false}", map[string]string{}},
+			{"agent: {names: false, auth: true}", map[string]string{"ClusterRole/snug-reader": `[{"nonResourceURLs":["/","/findings","/metrics"],"verbs":["get"]}]`}},
 			{everything, map[string]string{
 				"ClusterRole/snug-agent": "[" + pods + "]", "Role/snug-webhook": "[" + secret + "," + facts + "]", "ClusterRole/snug-webhook": "[" + fmt.Sprintf(own, "snug") + "]",
 			}},
@@ -114,6 +115,9 @@ func TestRules(t *testing.T) {
 						t.Fatal(err)
 					}
 					got[title(o)] = string(rules)
+					if title(o) == "ClusterRole/snug-reader" { // for users to bind
+						bound[title(o)] = true
+					}
 					if len(o) != 4 { // aggregationRule would add rules
 						t.Errorf("%s: %v", title(o), o)
 					}
@@ -123,7 +127,11 @@ func TestRules(t *testing.T) {
 						t.Fatal(err)
 					}
 					name := text(of(o, "roleRef", "name"))
-					bound[text(of(o, "roleRef", "kind"))+"/"+name] = true
+					if name == "system:auth-delegator" { // Kubernetes has it
+						name = "snug-agent"
+					} else {
+						bound[text(of(o, "roleRef", "kind"))+"/"+name] = true
+					}
 					if want := fmt.Sprintf(`[{"kind":"ServiceAccount","name":%q,"namespace":%q}]`, name, namespace); string(subjects) != want {
 						t.Errorf("%s: to %s", title(o), subjects)
 					}

@@ -32,7 +32,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 
 {{/* "true" if the webhook asks the agents. */}}
 {{- define "snug.learns" -}}
-{{- if and .Values.webhook.enabled .Values.webhook.learn .Values.agent.enabled .Values.agent.names }}true{{ end -}}
+{{- if and .Values.webhook.enabled .Values.webhook.learn .Values.agent.enabled .Values.agent.names (not .Values.agent.auth) }}true{{ end -}}
 {{- end -}}
 
 {{/* Where pods are scheduled; takes the component's values. */}}
