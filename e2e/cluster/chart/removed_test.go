@@ -35,6 +35,7 @@ func TestRemoved(t *testing.T) {
 	agent := of(l.must(t, http.MethodGet, "/apis/apps/v1/namespaces/"+namespace+"/daemonsets/snug-agent", nil), "spec", "template").(kube.Object)
 	agent["apiVersion"], agent["kind"] = "v1", "Pod"
 	meta(agent)["name"] = "a"
+	of(agent, "spec").(kube.Object)["serviceAccountName"] = "snug-webhook" // that namespace has no other
 	if code, got := l.ask(t, http.MethodPost, "/api/v1/namespaces/"+own+"/pods?dryRun=All", agent); code != http.StatusForbidden || !strings.Contains(text(got["message"]), `"restricted:latest"`) {
 		t.Errorf("an agent in the webhook's namespace: %d %v", code, got["message"])
 	}
