@@ -93,7 +93,7 @@ func (l *lab) life(t *testing.T, h client) {
 		l.asRendered(t, documents(t, h.template(t, step.values)))
 	}
 	for values, want := range map[string]string{
-		"agent: {names: false}":   "WARNING: the webhook learns nothing from agents, because agent.names is false",
+		"agent: {names: node}":    "WARNING: the webhook learns nothing from agents, because agent.names is not api",
 		"agent: {auth: true}":     "WARNING: the webhook learns nothing from agents, because agent.auth is true",
 		"agent: {enabled: false}": "WARNING: the webhook learns nothing from agents, because agent.enabled is false",
 	} {

@@ -56,13 +56,15 @@ func TestObjects(t *testing.T) {
 			name, values string
 			want         []string
 		}{
-			{"the defaults", "", all(agentBare, agentNames)},
+			{"the defaults", "", agentBare},
+			{"an agent with names from the API", "agent: {names: api}", all(agentBare, agentNames)},
+			{"the same, as older charts say it", "agent: {names: true}", all(agentBare, agentNames)},
 			{"no agent", "agent: {enabled: false}", nil},
 			{"an agent without names", "agent: {names: false}", agentBare},
-			{"an agent that asks who asks", "agent: {auth: true}\nwebhook: {enabled: true}", all(agentBare, agentNames, []string{"ClusterRoleBinding/snug-agent-auth", "ClusterRole/snug-reader"}, webhookBare, resizeHook)},
+			{"an agent that asks who asks", "agent: {auth: true}\nwebhook: {enabled: true}", all(agentBare, []string{"ClusterRoleBinding/snug-agent-auth", "ClusterRole/snug-reader"}, webhookBare, resizeHook)},
 			{"a webhook that learns", "webhook: {enabled: true}", all(agentBare, agentNames, webhookBare, webhookFacts, resizeHook)},
-			{"a webhook that does not learn", "webhook: {enabled: true, learn: false}", all(agentBare, agentNames, webhookBare, resizeHook)},
-			{"a webhook and agents without names", "agent: {names: false}\nwebhook: {enabled: true}", all(agentBare, webhookBare, resizeHook)},
+			{"a webhook that does not learn", "webhook: {enabled: true, learn: false}", all(agentBare, webhookBare, resizeHook)},
+			{"a webhook and agents without names", "agent: {names: none}\nwebhook: {enabled: true}", all(agentBare, webhookBare, resizeHook)},
 			{"only a webhook, without resize warnings", "agent: {enabled: false}\nwebhook: {enabled: true}\nconfig: {resize: off}", webhookBare},
 			{"policies", "agent: {enabled: false}\npolicy: {enabled: true}", all(policyFit, policyResize, policyValues)},
 			{"policies without warnings", "agent: {enabled: false}\npolicy: {enabled: true}\nconfig: {check: off, resize: \"off\"}", policyFit},
@@ -71,7 +73,7 @@ func TestObjects(t *testing.T) {
 			{"a webhook in a namespace of its own", "webhook: {enabled: true, namespace: web}\nagent: {enabled: false}", all(webhookBare, resizeHook, []string{"Namespace/web"})},
 			{"a webhook in the namespace of the release", "webhook: {enabled: true, namespace: snug}\nagent: {enabled: false}", all(webhookBare, resizeHook)},
 			{"a certificate that the webhook does not make", "webhook: {enabled: true, certificate: {secretName: tls}}", all(agentBare, agentNames, webhookPod, webhookRole, webhookFacts, resizeHook)},
-			{"a webhook that asks nobody", "webhook: {enabled: true, learn: false, certificate: {secretName: tls}}", all(agentBare, agentNames, webhookPod, resizeHook)},
+			{"a webhook that asks nobody", "webhook: {enabled: true, learn: false, certificate: {secretName: tls}}", all(agentBare, webhookPod, resizeHook)},
 			{"network policies of enabled parts", "networkPolicy: {enabled: true}\nwebhook: {enabled: true}\nagent: {enabled: false}", all(webhookBare, resizeHook, []string{"NetworkPolicy/snug-webhook"})},
 			{"everything", everything, all(agentBare, agentNames, webhookBare, webhookFacts, resizeHook, policyFit, policyResize, policyValues,
 				[]string{"ServiceMonitor/snug-agent", "ServiceMonitor/snug-webhook", "PrometheusRule/snug", "ConfigMap/snug-dashboard", "NetworkPolicy/snug-agent", "NetworkPolicy/snug-webhook", "HorizontalPodAutoscaler/snug-webhook"})},
@@ -206,7 +208,8 @@ func TestSettings(t *testing.T) {
 			image              string
 			added              any
 		}{
-			{"the agent", "", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"the agent", "", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names=node"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"an agent beside a webhook that learns", "webhook: {enabled: true}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names=api"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
 			{"an agent that reads no memory", "agent: {memory: false, names: false, interval: 1m}\nimage: {tag: v9}", "DaemonSet",
 				[]any{"agent", "--root=/host", "--interval=1m", "--no-mem"}, "ghcr.io/snug-go/snug:v9", nil},
 			{"the webhook", "webhook: {enabled: true}\nimage: {repository: other.example/snug}", "Deployment",

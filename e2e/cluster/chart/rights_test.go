@@ -96,7 +96,8 @@ func TestRules(t *testing.T) {
 			values string
 			want   map[string]string
 		}{
-			{"", map[string]string{"ClusterRole/snug-agent": "[" + pods + "]"}},
+			{"", map[string]string{}},
+			{"agent: {names: api}", map[string]string{"ClusterRole/snug-agent": "[" + pods + "]"}},
 			{"agent: {names: false}", map[string]string{}},
 			{"agent: {names: false, auth: true}", map[string]string{"ClusterRole/snug-reader": `[{"nonResourceURLs":["/","/findings","/metrics"],"verbs":["get"]}]`}},
 			{everything, map[string]string{

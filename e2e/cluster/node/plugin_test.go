@@ -96,3 +96,55 @@ func (c *cluster) ephemeral(t *testing.T) {
 	}
 	c.tell(t, "kubectl snug doctor --ephemeral %s:\n%s", p.Metadata.Name, out)
 }
+
+// named: an agent knows the names of pods by the links that the kubelet keeps, as the API server does.
+func (c *cluster) named(t *testing.T) {
+	type container struct {
+		Namespace, Pod, Container, Workload, PodUID string
+	}
+	names := func(source string) map[string]container {
+		t.Helper()
+		cmd := exec.Command(c.snug, "cluster", "agent", "--once", "--json", "--names="+source)
+		cmd.Env = []string{"PATH=/nowhere", "HOME=" + t.TempDir()}
+		text, err := cmd.Output()
+		var d struct {
+			Containers []struct {
+				Namespace, Pod, Container, Workload *string
+				UID                                 *string `json:"pod_uid"`
+				ID                                  *string `json:"container_id"`
+			}
+		}
+		if err != nil || json.Unmarshal(text, &d) != nil {
+			t.Fatalf("%v, %s", err, text)
+		}
+		word := func(s *string) string {
+			if s == nil {
+				return ""
+			}
+			return *s
+		}
+		all := map[string]container{}
+		for _, k := range d.Containers {
+			if k.ID != nil {
+				all[*k.ID] = container{word(k.Namespace), word(k.Pod), word(k.Container), word(k.Workload), word(k.UID)}
+			}
+		}
+		return all
+	}
+	known := names("node")
+	for _, d := range misfits {
+		p := c.running(t, "shop", d.name)
+		found := false
+		for _, k := range known {
+			found = found || k.Namespace == "shop" && k.Pod == p.Metadata.Name && k.Container != "" && k.Workload == "Deployment/"+d.name && k.PodUID == p.Metadata.UID
+		}
+		if !found {
+			t.Errorf("no %s among %+v", p.Metadata.Name, known)
+		}
+	}
+	for id, k := range names("none") {
+		if k.Namespace != "" || k.Pod != "" {
+			t.Errorf("%s has names without a source: %+v", id, k)
+		}
+	}
+}

@@ -33,6 +33,7 @@ func TestProof(t *testing.T) {
 	t.Run("seen, alerted", c.alarmed)
 	t.Run("kubectl snug", c.plugin)
 	t.Run("from a container in the pod", c.ephemeral)
+	t.Run("names of the node", c.named)
 	t.Run("resized", c.resized)
 	t.Run("learned, injected, resolved", c.mended)
 	t.Run("measured", c.measured)

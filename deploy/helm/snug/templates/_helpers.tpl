@@ -30,9 +30,18 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 {{- end -}}
 
+{{/* Where the agent has names from: none, node or api. true and false are api and none, as in older charts. */}}
+{{- define "snug.names" -}}
+{{- $names := toString .Values.agent.names -}}
+{{- if eq $names "true" }}api{{ else if eq $names "false" }}none
+{{- else if ne $names "auto" }}{{ $names }}
+{{- else if and .Values.webhook.enabled .Values.webhook.learn (not .Values.agent.auth) }}api
+{{- else }}node{{ end -}}
+{{- end -}}
+
 {{/* "true" if the webhook asks the agents. */}}
 {{- define "snug.learns" -}}
-{{- if and .Values.webhook.enabled .Values.webhook.learn .Values.agent.enabled .Values.agent.names (not .Values.agent.auth) }}true{{ end -}}
+{{- if and .Values.webhook.enabled .Values.webhook.learn .Values.agent.enabled (eq (include "snug.names" .) "api") (not .Values.agent.auth) }}true{{ end -}}
 {{- end -}}
 
 {{/* Where pods are scheduled; takes the component's values. */}}
