@@ -18,7 +18,7 @@ import (
 
 // sick are the planted diseases. Those that a variable or a limit plants run a healthy program.
 var sick = map[string]func(){
-	"serve": serve, "set": set, "block": block, "live": live, "churn-heap": churnHeap, "foreign": foreign,
+	"serve": serve, "set": set, "block": block, "live": live, "tight": tight, "churn-heap": churnHeap, "foreign": foreign,
 	"leak": leak, "goroutine-leak": goroutineLeak, "threads": threads, "timers": timers, "timeouts": timeouts, "starts": starts,
 	"messages": messages, "lock": lock, "rwlock": rwlock, "held": held, "stacks": stacks, "writes": writes, "stats": stats, "demand": demand,
 }
@@ -68,6 +68,20 @@ func live() {
 	each(0, garbage)
 }
 
+// tight is live, and makes garbage slowly, so that it can be watched before it is killed.
+func tight() {
+	for range 1600 {
+		store = append(store, bytes.Repeat([]byte{1}, 64<<10))
+	}
+	each(1, slowly)
+}
+
+// slowly makes 5 MB of garbage a second.
+func slowly(w int) {
+	garbage(w)
+	time.Sleep(80 * time.Millisecond)
+}
+
 var sink [64][]byte
 
 func garbage(w int) {
@@ -101,7 +115,7 @@ func foreign() {
 	for i := 0; i < len(b); i += 4096 {
 		b[i] = 1
 	}
-	each(0, garbage)
+	each(1, slowly)
 }
 
 var sessions = map[int][]byte{}
