@@ -91,7 +91,9 @@ func (c *cluster) ephemeral(t *testing.T) {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil || !strings.Contains(string(out), "GOMAXPROCS") || !strings.Contains(string(out), "pid 1 ") {
+	if err != nil || !strings.Contains(string(out), "GOMAXPROCS") || !strings.Contains(string(out), "pid 1 ") ||
+		!strings.Contains(string(out), "0.25 cores") || !strings.Contains(string(out), "256 MiB") { // the quota and the limit of the pod
+
 		t.Errorf("%v, %s%s", err, out, &stderr)
 	}
 	c.tell(t, "kubectl snug doctor --ephemeral %s:\n%s", p.Metadata.Name, out)

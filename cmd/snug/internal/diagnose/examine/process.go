@@ -8,6 +8,7 @@ package examine
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,7 +66,10 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 	e := &Examination{Proc: p, Files: files, unknown: []finding.Gap{}}
 	defer e.close()
 	if e.h, err = limits.Open(limits.Process{PID: pid}); err == nil {
-		defer e.h.Close()
+		defer func() { e.h.Close() }()
+		if tree := e.beside(); tree != nil {
+			defer tree.Close()
+		}
 	}
 	first := e.look()
 	var denied *proc.Denied
@@ -103,12 +107,57 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 	}
 	f := observe.Facts(last.Go, last.Limits)
 	e.Rates(f, &first, &last)
+	e.unlimited(f, last.Limits)
 	t := examined("process", f, e.unknown)
 	if denied != nil {
 		return t, denied // the figures that need no permission, and the error
 	}
 	e.lacking(t, last.Go)
 	return t, nil
+}
+
+// beside reads the limits from the process's own mounts, if this program is in a container of its own beside that
+// of the process, where the process's cgroup is not visible. It returns the tree that stays open; nil = none is needed.
+func (e *Examination) beside() *os.Root {
+	l, err := e.h.Read(0)
+	if err != nil || l.CPU.Quota.State != limits.Unknown && l.Memory.Hard.State != limits.Unknown {
+		return nil
+	}
+	status, err := e.Proc.Status()
+	if err != nil {
+		return nil
+	}
+	tree, err := os.OpenRoot("/proc/" + strconv.Itoa(e.Proc.Pid()) + "/root")
+	if err != nil {
+		return nil
+	}
+	h, err := limits.Open(limits.Process{PID: status.NSPid, FS: tree.FS()})
+	if err != nil {
+		tree.Close()
+		return nil
+	}
+	e.h.Close()
+	e.h = h
+	return tree
+}
+
+// unlimited says which limits are not known, and why: no limit that was looked for is something else.
+func (e *Examination) unlimited(f *rules.Facts, l *limits.Limits) {
+	var what []string
+	if !f.Quota.Read() {
+		what = append(what, "CPU quota")
+	}
+	if !f.MemHard.Read() {
+		what = append(what, "memory limit")
+	}
+	if len(what) == 0 {
+		return
+	}
+	why := "its cgroup cannot be read from here"
+	if l != nil && len(l.Unknown) > 0 {
+		why = l.Unknown[0].Why
+	}
+	e.gap(strings.Join(what, " and "), why)
 }
 
 // examined applies the rules to a target's facts.
