@@ -113,30 +113,32 @@ func TestHeldBodies(t *testing.T) {
 			}
 		}
 	}
-	peak := peak(t, p.Pid())
+	peak := peak(t, filepath.Join(dir, "tls.key"))
 	t.Logf("%d connections of attackers, peak %d MiB of %d", held.Load(), peak>>20, limit)
-	if peak*10 > limit<<20*7 {
+	if peak < 32<<20 || peak*10 > limit<<20*7 {
 		t.Errorf("peak %d MiB of %d", peak>>20, limit)
 	}
 }
 
-// peak returns the largest resident set of the only child of a process, in bytes (proc_pid_status(5), VmHWM).
-func peak(t *testing.T, pid int) int64 {
+// peak returns the largest resident set of the processes whose command line has this word, in bytes
+// (proc_pid_status(5), VmHWM): the webhook's, and that of what runs it.
+func peak(t *testing.T, word string) (most int64) {
 	t.Helper()
-	child, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		t.Fatal(err)
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		words, _ := os.ReadFile(file)
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "status"))
+		_, value, ok := strings.Cut(string(text), "VmHWM:")
+		if err != nil || !ok || !strings.Contains(string(words), word) {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, kib<<10)
 	}
-	text, err := os.ReadFile("/proc/" + strings.TrimSpace(string(child)) + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text2, _ := strings.Cut(string(text), "VmHWM:")
-	kib, err := strconv.ParseInt(strings.Fields(text2)[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kib << 10
+	return most
 }
 
 // certificate writes a certificate for 127.0.0.1, its own CA, and its key into tls.crt and tls.key. It
