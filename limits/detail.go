@@ -11,7 +11,10 @@ import (
 // readDetail reads the figures that only explain. They are read on request, not at every poll.
 func (h *Handle) readDetail() {
 	c, m := &h.last.CPU, &h.last.Memory
-	table := h.mounts(make([]byte, 0, 16<<10))
+	var table mountTable
+	if h.pid == 0 || h.cpusetDir == "" {
+		table = h.mounts(make([]byte, 0, 16<<10))
+	}
 	if h.pid == 0 {
 		c.Runtime = h.runtimeLevel(table.text)
 	}
@@ -67,28 +70,33 @@ func (res *resource) own() *level {
 // unseen reports whether the process has a group that cannot be seen.
 func (res *resource) unseen() bool { return res.gap.Field != "" && res.own() == nil }
 
-// cpuset returns the group's effective CPU list.
+// cpuset returns the group's effective CPU list. It uses table only to find the group's directory,
+// while h.cpusetDir is "".
 func (h *Handle) cpuset(table *mountTable) string {
 	set := resource{controller: "cpuset", field: "cpu.cpuset"}
 	if set.Group, _ = cgroup.Find(h.group.text, set.controller); set.Path == "" {
 		return ""
 	}
-	unseen := h.unseen
-	h.levels(&set, table)
-	h.unseen = unseen // warnings are about limits only
-	own := set.own()
-	if own == nil {
-		return ""
+	if h.cpusetDir == "" {
+		unseen := h.unseen
+		h.levels(&set, table)
+		h.unseen = unseen // warnings are about limits only
+		own := set.own()
+		if own == nil {
+			return ""
+		}
+		h.cpusetDir = own.dir
 	}
 	names := []string{"cpuset.cpus.effective"}
 	if set.V1 {
 		names = []string{"cpuset.effective_cpus", "cpuset.cpus"}
 	}
 	for _, name := range names {
-		if list := cgroup.Trim(h.once(set.field, own.dir+name)); len(list) > 0 {
+		if list := cgroup.Trim(h.once(set.field, h.cpusetDir+name)); len(list) > 0 {
 			return string(list)
 		}
 	}
+	h.cpusetDir = "" // it may be elsewhere by the next time
 	return ""
 }
 

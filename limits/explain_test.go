@@ -5,6 +5,7 @@ package limits_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,5 +121,41 @@ func TestDetailV1(t *testing.T) {
 	setAll(t, f, v1Set, map[string]string{"job/cpuset.effective_cpus": "1\n"})
 	if c := read(t, h).CPU; c.Shares != limits.Of(2) || c.Requests != nil || c.Cpuset != "1" {
 		t.Errorf("CPU: %+v", c)
+	}
+}
+
+// TestDetailFindsCpusetOnce: the mount table, the longest of the files, is read again only after the
+// process has moved or the group was removed.
+func TestDetailFindsCpusetOnce(t *testing.T) {
+	files := load(t, "v2-simple")
+	f := &reads{FS: files}
+	set(t, files, "proc/42/cgroup", "0::/\n")
+	set(t, files, "proc/42/status", "Cpus_allowed:\tf\n")
+	setAll(t, files, "sys/fs/cgroup/", map[string]string{
+		"cpuset.cpus.effective": "0-1\n", "sub/cgroup.procs": "42\n", "sub/cpuset.cpus.effective": "1\n",
+	})
+	tables := func() (n int) {
+		for name, opened := range f.opened {
+			if strings.HasSuffix(name, "/mountinfo") {
+				n += opened + f.read[name]
+			}
+		}
+		return n
+	}
+	h := open(t, f, 42)
+	if c := read(t, h).CPU; c.Cpuset != "0-1" {
+		t.Errorf("cpuset %q", c.Cpuset)
+	}
+	before := tables()
+	set(t, files, "sys/fs/cgroup/cpuset.cpus.effective", "0\n")
+	if c := read(t, h).CPU; c.Cpuset != "0" {
+		t.Errorf("cpuset %q after a change", c.Cpuset)
+	}
+	if n := tables() - before; n != 0 {
+		t.Errorf("mount tables were opened and read %d times more", n)
+	}
+	set(t, files, "proc/42/cgroup", "0::/sub\n")
+	if c := read(t, h).CPU; c.Cpuset != "1" {
+		t.Errorf("cpuset %q after a move", c.Cpuset)
 	}
 }

@@ -45,6 +45,8 @@ type Handle struct {
 	fresh bool // more parts are wanted than at the last poll
 	last  Limits
 
+	cpusetDir string // of the process's own group, with a slash; "" = to be found
+
 	// The rest is for Unreclaimable.
 	charged *level       // the level that sets the soft limit; nil if it cannot be seen
 	memstat probe        // its memory.stat
@@ -136,6 +138,7 @@ func noProcess(pid int) error {
 // find looks up the process's cgroups again.
 func (h *Handle) find() {
 	h.Close()
+	h.cpusetDir = ""
 	h.resolve()
 }
 
