@@ -25,10 +25,11 @@ type group struct {
 
 const (
 	// idleEvery is the interval, in scans, between readings of the limits of an idle group.
-	idleEvery = 4
+	idleEvery = 8
 	// detailEvery is the interval, in scans, between readings of the details of limits and of
-	// OOM kills: many files, which rarely change. It is a multiple of idleEvery.
-	detailEvery = 8
+	// OOM kills: many files, which rarely change. idleDetailEvery is that of an idle group, and a
+	// multiple of idleEvery.
+	detailEvery, idleDetailEvery = 8, 16
 )
 
 func (g *group) close() {
@@ -36,6 +37,14 @@ func (g *group) close() {
 		g.h.Close()
 		g.h = nil
 	}
+}
+
+// detailEvery returns the interval for the details of the group.
+func (g *group) detailEvery() int {
+	if g.worked {
+		return detailEvery
+	}
+	return idleDetailEvery
 }
 
 // readGroups reads the limits of all groups with Go processes, once per group, and stores
@@ -64,7 +73,7 @@ func (s *scanner) readGroups(ctx context.Context) error {
 				return err
 			}
 			if text != "" {
-				g.limits = g.read(s.tree(), (s.tick+g.turn)%detailEvery == 0)
+				g.limits = g.read(s.tree(), (s.tick+g.turn)%g.detailEvery() == 0)
 			}
 			if len(s.groups) > s.maxOpen {
 				g.close()

@@ -20,9 +20,11 @@ const (
 	// its CPUs may have changed, and what was unknown may be known by then.
 	wholeEvery = 20
 	// groupEvery is the interval, in scans, at which its cgroups are read.
-	groupEvery = 4
-	// restEvery is the interval, in scans, at which the memory of an idle process is read.
-	restEvery = 4
+	groupEvery = 8
+	// restEvery is the interval, in scans, at which the memory of an idle process is read: at 15 s
+	// every 2 minutes, which is how often Go collects the garbage of one that does nothing
+	// (runtime/proc.go, forcegcperiod).
+	restEvery = 8
 	// young is the age up to which every scan reads cgroups and memory: a new process may still
 	// change.
 	young = time.Minute
