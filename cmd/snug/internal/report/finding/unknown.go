@@ -53,16 +53,18 @@ func settle(part reflect.Value, gaps []Gap) {
 // figures calls visit for each figure of a struct that has no number, not for those in its
 // lists. field is the path in JSON, such as "cpu.quota_cores".
 func figures(part reflect.Value, above string, visit func(field string, f aFigure)) {
+	name := func(i int) string { // only for few: it is most of the cost
+		name, _, _ := strings.Cut(part.Type().Field(i).Tag.Get("json"), ",")
+		return above + name
+	}
 	for i := range part.NumField() {
-		of, v := part.Type().Field(i), part.Field(i)
-		if !of.IsExported() {
+		v := part.Field(i)
+		if !v.CanInterface() { // not exported
 			continue
 		}
-		name, _, _ := strings.Cut(of.Tag.Get("json"), ",")
-		field := above + name
 		if f, ok := v.Addr().Interface().(aFigure); ok {
 			if !f.Known() {
-				visit(field, f)
+				visit(name(i), f)
 			}
 			continue
 		}
@@ -71,10 +73,10 @@ func figures(part reflect.Value, above string, visit func(field string, f aFigur
 		}
 		switch {
 		case v.Kind() != reflect.Struct:
-		case of.Anonymous:
+		case part.Type().Field(i).Anonymous:
 			figures(v, above, visit)
 		default:
-			figures(v, field+".", visit)
+			figures(v, name(i)+".", visit)
 		}
 	}
 }
