@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/limits"
 )
@@ -91,15 +92,50 @@ func memlimitDivisor(s *subject) {
 	} else {
 		message += "one byte for each " + k.env.Divisor.Text + " of the limit, so it collects all the time"
 	}
-	fix := `divisor: "1"`
-	if k.name != "GOMEMLIMIT" {
+	fix, value := `divisor: "1"`, s.instead(k)
+	switch {
+	case k.name != "GOMEMLIMIT":
 		fix += ", or the unit after $(" + k.name + ")"
+	case value != "":
+		fix = "GOMEMLIMIT=" + value + " as a literal; the whole limit would leave no room"
 	}
 	f := s.report("gomemlimit-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, fix)
 	f.Evidence = gives(k, finding.UnitBytes)
 	if k.name == "GOMEMLIMIT" {
-		f.edit(s.o.SetDivisor(k.env))
+		f.edit(s.setReference(k, value, s.o.SetDivisor))
 	}
+}
+
+// instead returns the literal for a GOMEMLIMIT that refers to a limit, of which a right reference would leave nothing
+// for stacks, cgo and the kernel; "" if the reference is better: the limit is unknown, or changes.
+func (s *subject) instead(k *knob) string {
+	limit, ok := s.memoryLimit()
+	kind, _ := k.resource()
+	if of := k.of == s.c || !k.env.Container.Set(); k.name != "GOMEMLIMIT" || !of || !ok {
+		return ""
+	}
+	if kind == "requests" {
+		request := s.in.amount(s.o, s.p, s.c, "requests", "memory")
+		if request.state == limits.Known && request.q.Value() < limit.q.Value() {
+			return ""
+		}
+	}
+	v := s.in.vpas[s.o.Namespace+"/"+s.o.Kind+"/"+s.o.Name]
+	if limit.from == "a LimitRange" || covers(v, s.c, "limits", "memory") || s.c.Resize["memory"].Set() {
+		return ""
+	}
+	return s.fitting()
+}
+
+// setReference returns the edit that sets a literal, or the one that mends the reference if there is no literal, or
+// no place for it.
+func (s *subject) setReference(k *knob, literal string, mend func(*manifest.Env) (manifest.Edit, bool)) (manifest.Edit, bool) {
+	if literal != "" {
+		if e, ok := s.o.SetLiteral(k.env, literal); ok {
+			return e, ok
+		}
+	}
+	return mend(k.env)
 }
 
 // wants maps a variable to its resource.
@@ -130,11 +166,16 @@ func wrongResource(s *subject) {
 			}
 			what = ", which is neither a limit nor a request: the API server refuses the object"
 		}
-		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
-			k.called(name)+" refers to "+k.env.Resource.Text+what, "resource: "+right)
+		fix, value := "resource: "+right, ""
+		if name == "GOMEMLIMIT" {
+			if value = s.instead(k); value != "" {
+				fix = "GOMEMLIMIT=" + value + " as a literal; the whole limit would leave no room"
+			}
+		}
+		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource), k.called(name)+" refers to "+k.env.Resource.Text+what, fix)
 		f.Evidence = gives(k, finding.UnitCount)
 		if k.name == name {
-			f.edit(s.o.Replace(k.env.Resource, right))
+			f.edit(s.setReference(k, value, func(*manifest.Env) (manifest.Edit, bool) { return s.o.Replace(k.env.Resource, right) }))
 		}
 	}
 }

@@ -179,3 +179,52 @@ func (p *Pod) RemoveResources() (Edit, bool) {
 	}
 	return t.edit(spec, start, end, "", splice{index: i - 1, remove: 2})
 }
+
+// SetLiteral gives a variable a value in place of its valueFrom. ok is false if a comment, an anchor or an alias is
+// in between.
+func (o *Object) SetLiteral(e *Env, value string) (Edit, bool) {
+	t := o.tree()
+	if t == nil {
+		return Edit{}, false
+	}
+	item := t.node(e.node)
+	if item == nil || item.Kind != yaml.MappingNode {
+		return Edit{}, false
+	}
+	for i := 0; i+1 < len(item.Content); i += 2 {
+		key, from := item.Content[i], item.Content[i+1]
+		if key.Value != "valueFrom" {
+			continue
+		}
+		start, ok := t.doc.offset(key)
+		end, ok2 := t.doc.last(from)
+		if !ok || !ok2 || anchored(from) || bytes.ContainsRune(o.doc.file.Text[start:end], '#') {
+			return Edit{}, false
+		}
+		name := "value"
+		if key.Style&yaml.DoubleQuotedStyle != 0 {
+			name = `"value"`
+		}
+		return t.edit(item, start, end, name+`: "`+value+`"`, splice{index: i, remove: 2, insert: pair("value", str(value))})
+	}
+	return Edit{}, false
+}
+
+// last returns the end of a mapping or scalar in its file, in either style.
+func (d *document) last(n *yaml.Node) (end int, ok bool) {
+	if n.Kind == yaml.ScalarNode {
+		_, end, ok = d.scalar(n)
+		return end, ok
+	}
+	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
+		return 0, false
+	}
+	if end, ok = d.last(n.Content[len(n.Content)-1]); !ok || n.Style&yaml.FlowStyle == 0 {
+		return end, ok
+	}
+	text := d.file.Text[:d.start+len(d.text)]
+	for end < len(text) && bytes.IndexByte([]byte(" \t\r\n,"), text[end]) >= 0 {
+		end++
+	}
+	return end + 1, end < len(text) && text[end] == '}'
+}
