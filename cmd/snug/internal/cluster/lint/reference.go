@@ -236,7 +236,7 @@ func otherContainer(s *subject) {
 func noDivisor(s *subject) {
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
 		k, _ := s.reference(name)
-		if k == nil || k.name != name || k.env.Divisor.Set() {
+		if k == nil || k.name != name || k.env.Divisor.Set() || s.c.Loose {
 			continue
 		}
 		f := s.report("divisor-missing", finding.SeverityInfo, s.o.EnvAt(k.env),

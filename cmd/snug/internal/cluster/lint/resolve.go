@@ -37,7 +37,7 @@ func gather(files []*manifest.File) *input {
 				in.hpas[o.Namespace+"/"+o.HPA.Kind+"/"+o.HPA.Name] = o
 			case o.Ranges != nil:
 				in.ranges[o.Namespace] = append(in.ranges[o.Namespace], o.Ranges...)
-			case o.Data != nil:
+			case o.Data != nil && o.Kind != "Secret":
 				in.configs[o.Namespace+"/"+o.Name] = o
 			}
 		}

@@ -162,9 +162,11 @@ func (d *document) interesting() bool {
 		yes = slices.ContainsFunc(knobNames, has) || anySize.Match(d.text)
 	case "Namespace":
 		yes = has("labels")
+	case "Secret":
+		yes = has("stringData") && slices.ContainsFunc(knobNames, has)
 	default:
 		list := kind == "" || strings.HasSuffix(kind, "List") // of any kind
-		yes = has("ontainers") || has("VerticalPodAutoscaler") || has("HorizontalPodAutoscaler") || has("LimitRange") ||
+		yes = has("ontainers") || !workloads[kind] && slices.ContainsFunc(knobNames, has) || has("VerticalPodAutoscaler") || has("HorizontalPodAutoscaler") || has("LimitRange") ||
 			list && (slices.ContainsFunc(knobNames, has) || has("Namespace") && has(podpatch.Prefix))
 	}
 	if !yes {

@@ -105,7 +105,8 @@ type Container struct {
 	Resize    map[string]Field // resizePolicy: "cpu", "memory" -> NotRequired or RestartContainer
 
 	node, env *yaml.Node
-	partial   bool // for services and template sources
+	partial   bool // for services, template sources and loose ones
+	Loose     bool // found by env and resources beside each other, outside a pod
 }
 
 // workloads are the kinds whose containers run as written. What the operators of other kinds add is

@@ -43,7 +43,8 @@ apiVersion: v1
 kind: Secret
 metadata: {name: s}
 stringData:
-  GOMAXPROCS: "1.5" # unjudged
+  GOMAXPROCS: "1.5"
+  start: GOMAXPROCS=2 /server # unjudged
 ---
 apiVersion: v1
 kind: ConfigMap

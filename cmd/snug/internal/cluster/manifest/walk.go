@@ -157,6 +157,8 @@ func (w *walker) object(n *yaml.Node, depth int) {
 		o.Data = w.data(w.get(n, "data"))
 	case "Namespace":
 		labelled = w.get(meta, "labels") != nil
+	case "Secret":
+		o.Data = w.secret(w.get(n, "stringData"))
 	default:
 		w.pods(o, n, workloads[kind], 0)
 	}
@@ -179,9 +181,16 @@ func (w *walker) pods(o *Object, n *yaml.Node, native bool, depth int) {
 			w.pods(o, item, native, depth+1)
 		}
 	case yaml.MappingNode:
+		w.loose(o, n)
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value := follow(n.Content[i]), follow(n.Content[i+1])
-			if key == nil || value == nil || value.Kind == yaml.ScalarNode || key.Value == "status" || key.Value == "metadata" {
+			if key == nil || value == nil || key.Value == "status" || key.Value == "metadata" {
+				continue
+			}
+			if value.Kind == yaml.ScalarNode {
+				if key.Value == "values" { // of a chart, in an Application
+					w.pods(o, w.inner(value), false, depth+1)
+				}
 				continue
 			}
 			if w.isPodSpec(value, o.knative()) {
