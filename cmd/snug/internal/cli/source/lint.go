@@ -33,8 +33,8 @@ func NewLint(u *ui.UI) *cobra.Command {
 		Long: `Check Kubernetes manifests, YAML or JSON, for values that kill or mislead a Go program:
 divisors that make GOMEMLIMIT 128 bytes, sizes that Go cannot parse, references to limits
 that do not exist, variables that pin what Go 1.25 follows by itself. You need no cluster.
-You can pipe in the output of helm and kustomize (-); --helm and --kustomize run them. In
-directories it reads *.yaml, *.yml and *.json, including compose files, and systemd units
+You can pipe in the output of helm and kustomize (-); --helm and --kustomize run them, and
+--render runs them on all charts and kustomizations that it finds. In directories it reads *.yaml, *.yml and *.json, including compose files, and systemd units
 with their drop-ins. The same rules apply there to mem_limit and cpus, and to MemoryMax,
 MemoryHigh and CPUQuota.
 
@@ -105,5 +105,6 @@ func (f *lintFlags) add(u *ui.UI, cmd *cobra.Command) {
 	f.format.add(u, cmd)
 	flags.StringVar(&f.Helm, "helm", "", "run helm template on `CHART` and check the output")
 	flags.StringVar(&f.Kustomize, "kustomize", "", "run kustomize build on `DIR` and check the output")
+	flags.BoolVar(&f.Render, "render", false, "run helm and kustomize on all charts and kustomizations in DIR")
 	flags.StringArrayVar(&f.Images, "image", nil, "`NAME=FILE`: the program, OCI layout or docker save archive of an image; repeatable")
 }

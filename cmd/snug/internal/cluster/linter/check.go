@@ -5,6 +5,7 @@ package linter
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
@@ -84,6 +85,10 @@ func (l *Linter) Document() *finding.Lint {
 	sorting.Stable(d.Findings, func(a, b finding.LintMistake) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(column(a), column(b)))
 	})
+	// A manifest of a chart is also in its output, and a template may be rendered several times.
+	d.Findings = slices.CompactFunc(d.Findings, func(a, b finding.LintMistake) bool {
+		return l.Render && a.File == b.File && a.Line == b.Line && column(a) == column(b) && a.ID == b.ID && a.Message == b.Message && a.Fixed == b.Fixed
+	})
 	d.Next = lintNext(d)
 	return d
 }
@@ -144,6 +149,9 @@ func (l *Linter) mistake(f *lint.Found, titles map[string]string) finding.LintMi
 	at := f.At.Column
 	if l.Runes {
 		at = f.Object.File().Runes(f.At)
+	}
+	if source, place, ok := l.origin(f); ok {
+		file, line, at = finding.UTF8(source), place.Line, place.Column
 	}
 	m := finding.LintMistake{Mistake: finding.Mistake{
 		Finding: finding.Finding{

@@ -77,6 +77,8 @@ func (l *Linter) unwritable(f *lint.Found) string {
 	for i := range l.Sources {
 		if s := &l.Sources[i]; s.Manifest == f.Object.File() {
 			switch {
+			case l.unrendered.outputs[s.Path]:
+				return "it is the output of a tool"
 			case s.packed:
 				return "the file is compressed with gzip"
 			case !s.writable:

@@ -43,6 +43,7 @@ type Linter struct {
 	writable map[string]bool // by path; set by Document
 
 	unrendered unrendered
+	templates  map[string][]string // lines of sources of templates
 }
 
 // lintSource is one file, or the output of a tool.
@@ -71,6 +72,7 @@ type Options struct {
 	Titles          map[string]string                // by id
 	Mend            bool                             // write safe fixes
 	Helm, Kustomize string                           // a chart, a directory, for the tool of that name; "" = none
+	Render          bool                             // render charts and kustomizations in directories, by helm and kustomize
 	Images          []string                         // NAME=FILE
 	Runes           bool                             // columns count code points, not bytes
 	Tree            bool                             // directories hold source: read Dockerfiles and .env files too, but no testdata
@@ -201,6 +203,9 @@ func (l *Linter) read() error {
 	l.units()
 	l.envFiles()
 	l.tools()
+	if l.Render {
+		l.renderAll()
+	}
 	return nil
 }
 

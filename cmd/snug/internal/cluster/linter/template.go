@@ -5,22 +5,23 @@ package linter
 import (
 	"bytes"
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 )
 
 // unrendered holds inputs from which tools make manifests.
 type unrendered struct {
-	charts         map[string]bool // directories, none inside another
-	kustomizations []string        // directories that change their resources and are not the base of another
+	charts         map[string]bool   // directories, none inside another
+	kustomizations []string          // directories that change their resources and are not the base of another
+	done           map[string]bool   // rendered
+	outputs        map[string]bool   // of tools, by path
+	failed         map[string]string // why one could not be rendered
 }
 
 // patching matches the keys of a kustomization that change or generate objects.
@@ -124,20 +125,6 @@ func chartOf(path string) string {
 		dir = filepath.Dir(dir)
 	}
 	return ""
-}
-
-// gaps returns the gaps to report for them.
-func (u *unrendered) gaps() []finding.Gap {
-	var all []finding.Gap
-	for _, dir := range slices.Sorted(maps.Keys(u.charts)) {
-		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir),
-			Why: "a chart: its templates and values are not manifests; to check its output: snug check --helm " + message.Quote(finding.UTF8(dir))})
-	}
-	for _, dir := range u.kustomizations {
-		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir),
-			Why: "a kustomization: its files do not show what it patches and generates; to check its output: snug check --kustomize " + message.Quote(finding.UTF8(dir))})
-	}
-	return all
 }
 
 // jsonPatch matches patches of RFC 6902, in JSON or YAML.

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package linter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
+)
+
+// Bounds on what one run renders.
+const (
+	maxRendered  = 2000
+	renderWithin = time.Minute // each
+)
+
+// renderAll renders the charts and kustomizations that were found, each with its own values. What fails is unknown, and
+// does not hide the others. helm template fetches nothing: a chart whose dependencies are missing fails. A kustomization
+// that names something remote is left out, because kustomize would fetch it.
+func (l *Linter) renderAll() {
+	u := &l.unrendered
+	u.done, u.outputs, u.failed = map[string]bool{}, map[string]bool{}, map[string]string{}
+	left := maxRendered
+	render := func(dir, prefix, name string, args ...string) {
+		if left--; left < 0 {
+			u.failed[dir] = "more than " + strconv.Itoa(maxRendered) + " charts and kustomizations in one run"
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), renderWithin)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, name, args...)
+		var stdout limited
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, time.Second
+		err := cmd.Run()
+		switch {
+		case errors.Is(err, exec.ErrNotFound):
+			u.failed[dir] = name + " is not in PATH"
+		case stdout.full:
+			u.failed[dir] = "the output of " + name + " has " + manifest.ErrTooLarge.Error()
+		case err != nil:
+			u.failed[dir] = name + " failed, " + finding.UTF8(lastWords(stderr.String(), err))
+		default:
+			path := prefix + ":" + dir
+			u.done[dir], u.outputs[path] = true, true
+			l.Sources = append(l.Sources, lintSource{Path: path, Manifest: l.batch.Parse(path, stdout.Bytes())})
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(u.charts)) {
+		render(dir, "helm", "helm", "template", named(dir))
+	}
+	tool := []string{"kustomize", "build"}
+	if _, err := exec.LookPath("kustomize"); err != nil {
+		tool = []string{"kubectl", "kustomize"}
+	}
+	for _, dir := range u.kustomizations {
+		if remote(dir, 20) {
+			u.failed[dir] = "it names something remote, which is not fetched"
+			continue
+		}
+		render(dir, "kustomize", tool[0], tool[1], named(dir))
+	}
+}
+
+// named returns a directory such that no tool takes it for a flag, or a chart for one of a repository.
+func named(dir string) string {
+	if filepath.IsAbs(dir) || strings.HasPrefix(dir, ".") {
+		return dir
+	}
+	return "." + string(filepath.Separator) + dir
+}
+
+var (
+	farAway = regexp.MustCompile(`://|[?&]ref=|git@|(?m)^\s*-\s*["']?(?:github|gitlab|bitbucket)\.[a-z]+/|(?m)^["']?helmCharts`)
+	words   = regexp.MustCompile(`[^\s\[\]{},"']+`)
+)
+
+// remote reports whether a kustomization, or one that it names, may name something remote; depth bounds how far it looks.
+func remote(dir string, depth int) bool {
+	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		text, err := envfiles.Read(context.Background(), filepath.Join(dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil || depth == 0 || farAway.MatchString(text) {
+			return true
+		}
+		for _, word := range words.FindAllString(text, -1) {
+			of := filepath.Join(dir, word)
+			if info, err := os.Stat(of); err == nil && info.IsDir() && filepath.Clean(of) != filepath.Clean(dir) && remote(of, depth-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// gaps returns the gaps to report for what was not rendered. What has the same reason is one gap.
+func (u *unrendered) gaps() []finding.Gap {
+	var all []finding.Gap
+	add := func(dirs []string, one, many, flag string) {
+		same := map[string][]string{}
+		for _, dir := range dirs {
+			if !u.done[dir] {
+				same[u.failed[dir]] = append(same[u.failed[dir]], dir)
+			}
+		}
+		for _, why := range slices.Sorted(maps.Keys(same)) {
+			dirs := same[why]
+			at := finding.UTF8(dirs[0])
+			said := one + "; to check its output: snug check " + flag + " " + message.Quote(at)
+			if len(dirs) > 1 {
+				at = finding.UTF8(common(dirs))
+				said = strconv.Itoa(len(dirs)) + " " + many + "; to check their output: snug check --render " + message.Quote(at)
+			}
+			if why != "" {
+				said, _, _ = strings.Cut(said, ";")
+				said = why + ": " + said
+			}
+			all = append(all, finding.Gap{Field: finding.GapTemplates, File: at, Why: said})
+		}
+	}
+	add(slices.Sorted(maps.Keys(u.charts)), "a chart: its templates and values are not manifests", "charts: their templates and values are not manifests", "--helm")
+	add(u.kustomizations, "a kustomization: its files do not show what it patches and generates",
+		"kustomizations: their files do not show what they patch and generate", "--kustomize")
+	return all
+}
+
+// common returns the directory that holds all of dirs, which are not empty.
+func common(dirs []string) string {
+	dir := filepath.Dir(dirs[0])
+	for slices.ContainsFunc(dirs, func(d string) bool { return !within(d, map[string]bool{dir: true}) }) {
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	return dir
+}
+
+// origin returns where in the source of a template a finding of its output is, if that is certain: exactly one line of the
+// source is the line of the output. Column is in bytes, from 1.
+func (l *Linter) origin(f *lint.Found) (file string, at manifest.Pos, ok bool) {
+	chart, of := strings.CutPrefix(f.Object.File().Name, "helm:")
+	_, path, inside := strings.Cut(f.Object.Source, "/")
+	if !of || !inside || !filepath.IsLocal(path) {
+		return "", manifest.Pos{}, false
+	}
+	file = filepath.Join(chart, filepath.FromSlash(path))
+	if l.templates == nil {
+		l.templates = map[string][]string{}
+	}
+	lines, known := l.templates[file]
+	if !known {
+		text, _ := envfiles.Read(context.Background(), file)
+		lines = strings.Split(text, "\n")
+		l.templates[file] = lines
+	}
+	line := f.Object.File().Line(f.At.Line)
+	want := strings.TrimSpace(line)
+	for i, have := range lines {
+		if want != "" && strings.TrimSpace(have) == want {
+			if ok {
+				return "", manifest.Pos{}, false
+			}
+			ok, at = true, manifest.Pos{Line: i + 1, Column: max(1, f.At.Column-strings.Index(line, want)+strings.Index(have, want))}
+		}
+	}
+	return file, at, ok
+}
