@@ -53,8 +53,10 @@ func (l *Linter) renderAll() {
 			u.failed[dir] = name + " is not in PATH"
 		case stdout.full:
 			u.failed[dir] = "the output of " + name + " has " + manifest.ErrTooLarge.Error()
+		case strings.Contains(stderr.String(), "helm dependency build"):
+			u.failed[dir] = "dependencies are missing, and snug fetches none (helm dependency build does)"
 		case err != nil:
-			u.failed[dir] = name + " failed, " + finding.UTF8(lastWords(stderr.String(), err))
+			u.failed[dir] = name + " failed, " + finding.UTF8(klog.ReplaceAllString(lastWords(stderr.String(), err), ""))
 		default:
 			path := prefix + ":" + dir
 			u.done[dir], u.outputs[path] = true, true
@@ -88,6 +90,8 @@ func named(dir string) string {
 var (
 	farAway = regexp.MustCompile(`://|[?&]ref=|git@|(?m)^\s*-\s*["']?(?:github|gitlab|bitbucket)\.[a-z]+/|(?m)^["']?helmCharts`)
 	words   = regexp.MustCompile(`[^\s\[\]{},"']+`)
+	klog    = regexp.MustCompile(`^[EF][0-9]{4} \S+ +[0-9]+ \S+\] ("command failed" err=)?`) // before what kubectl says
+	remarks = regexp.MustCompile(`(?m)(?:^|\s)#.*$`)
 )
 
 // remote reports whether a kustomization, or one that it names, may name something remote; depth bounds how far it looks.
@@ -97,6 +101,7 @@ func remote(dir string, depth int) bool {
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
+		text = remarks.ReplaceAllString(text, "")
 		if err != nil || depth == 0 || farAway.MatchString(text) {
 			return true
 		}
@@ -117,11 +122,16 @@ func (u *unrendered) gaps() []finding.Gap {
 		same := map[string][]string{}
 		for _, dir := range dirs {
 			if !u.done[dir] {
-				same[u.failed[dir]] = append(same[u.failed[dir]], dir)
+				kind, _, _ := strings.Cut(u.failed[dir], " failed, ") // each failure has words of its own
+				same[kind] = append(same[kind], dir)
 			}
 		}
-		for _, why := range slices.Sorted(maps.Keys(same)) {
-			dirs := same[why]
+		for _, kind := range slices.Sorted(maps.Keys(same)) {
+			dirs := same[kind]
+			why := u.failed[dirs[0]]
+			if len(dirs) > 1 && why != kind {
+				why += ", the first of several"
+			}
 			at := finding.UTF8(dirs[0])
 			said := one + "; to check its output: snug check " + flag + " " + message.Quote(at)
 			if len(dirs) > 1 {
