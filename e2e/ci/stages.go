@@ -156,7 +156,7 @@ done`,
 		name: "toolchains", cpus: 2, seconds: 400,
 		words: "go",
 		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/figure", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/profile/heldprof", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
-			"cmd/snug/internal/process/holders", "cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "cmd/snug/internal/source/govet", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
+			"cmd/snug/internal/process/holders", "cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "cmd/snug/internal/sorting", "cmd/snug/internal/source/govet", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
 			"e2e/internal/figures", "e2e/internal/programs"}),
 		script: alone + `
 for toolchain in go1.24.13 go1.25.14 go1.27.3; do

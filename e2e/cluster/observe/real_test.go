@@ -299,6 +299,7 @@ var about = map[string]string{
 // empty has the queries of the pages that may have no result here, and why.
 var empty = map[string]string{
 	`up{job="snug-agent"} == 0`: "the agent is up",
+	`histogram_quantile(0.99, sum by (name, le) (rate(apiserver_admission_webhook_admission_duration_seconds_bucket{name=~".*\\.snug\\.dev"}[10m])))`: "there is no API server",
 }
 
 // runbooks runs every query of the pages: each has a result.
