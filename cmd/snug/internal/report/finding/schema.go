@@ -20,18 +20,25 @@ import (
 //go:embed schema.json.gz
 var packed []byte
 
-// schemas unpacks the schemas.
-var schemas = sync.OnceValue(func() []byte {
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		panic(err) // a test reads it
-	}
-	text, err := io.ReadAll(z)
-	if err != nil {
-		panic(err)
-	}
-	return text
-})
+var (
+	unpack   sync.Once
+	unpacked []byte
+)
+
+// schemas unpacks the schemas. It is a function, not a variable that is made at the start: the linker leaves it, gzip and
+// packed out of programs that print no schema.
+func schemas() []byte {
+	unpack.Do(func() {
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		if err == nil {
+			unpacked, err = io.ReadAll(z)
+		}
+		if err != nil {
+			panic(err) // a test reads it
+		}
+	})
+	return unpacked
+}
 
 const reference = "#/$defs/"
 
