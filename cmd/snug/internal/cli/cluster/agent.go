@@ -82,7 +82,7 @@ snug cluster webhook needs agents with --names=api.
 With --auth it serves over TLS, and everything but /healthz only to those whom the API server
 permits it: they send a token of the cluster, and a ClusterRole permits them to get the path
 (nonResourceURLs: /metrics). Its own service account needs the ClusterRole
-system:auth-delegator. Without --cert-file nobody can verify its certificate. snug cluster
+system:auth-delegator. Without --cert-file clients cannot verify its certificate. snug cluster
 webhook cannot ask agents with --auth.`,
 		Example: `  snug cluster agent --once
   snug cluster agent --once --json | jq '.containers[].processes[].findings[].id'

@@ -61,7 +61,9 @@ share of the limit.
   kubectl snug ps -l app=web`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.names = args
-			d, err := o.look(u)
+			ctx, stop := ui.UntilInterrupted()
+			defer stop()
+			d, err := o.look(ctx, u)
 			if err != nil {
 				return err
 			}
@@ -102,7 +104,7 @@ With --interval it does so again and again.
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
 			for i := 1; ; i++ {
-				d, err := o.look(u)
+				d, err := o.look(ctx, u)
 				if err != nil {
 					return err
 				}
@@ -160,10 +162,12 @@ right to patch pods/ephemeralcontainers, and the namespace must permit such a co
 			if err != nil {
 				return err
 			}
+			ctx, stop := ui.UntilInterrupted()
+			defer stop()
 			if ephemeral {
-				return o.inPod(u, p)
+				return o.inPod(ctx, u, p)
 			}
-			all, err := o.look(u)
+			all, err := o.look(ctx, u)
 			if err != nil {
 				return err
 			}
@@ -199,12 +203,10 @@ func published() string {
 }
 
 // inPod looks at one pod from inside.
-func (o *fleetOptions) inPod(u *ui.UI, p fleet.Probe) error {
+func (o *fleetOptions) inPod(ctx context.Context, u *ui.UI, p fleet.Probe) error {
 	if len(o.names) != 1 {
 		return message.Usage("--ephemeral looks at one pod", "name one: "+called(u)+" doctor --ephemeral POD")
 	}
-	ctx, stop := ui.UntilInterrupted()
-	defer stop()
 	k := o.kubectl()
 	p.Namespace, p.Pod = string(o.namespace), strings.TrimPrefix(o.names[0], "pod/")
 	if namespace, pod, ok := strings.Cut(p.Pod, "/"); ok {
@@ -220,13 +222,15 @@ func (o *fleetOptions) inPod(u *ui.UI, p fleet.Probe) error {
 	if u.JSON {
 		p.Args = append(p.Args, "--json")
 	}
-	if err := k.Look(ctx, &p, u.Out); err != nil {
-		if ctx.Err() != nil {
-			return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
-		}
-		return err
+	return orInterrupted(ctx, k.Look(ctx, &p, u.Out))
+}
+
+// orInterrupted returns the error of a command, which is another one if the user has ended it.
+func orInterrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
 	}
-	return nil
+	return err
 }
 
 // kubectl returns kubectl with its flags.
@@ -255,22 +259,17 @@ func called(u *ui.UI) string {
 }
 
 // look asks all agents. It fails if there are none, or none answers.
-func (o *fleetOptions) look(u *ui.UI) (*finding.Fleet, error) {
+func (o *fleetOptions) look(ctx context.Context, u *ui.UI) (*finding.Fleet, error) {
 	if fleet.Orders[o.sort] == nil {
 		return nil, message.Usage("wrong value, --sort "+message.Typed(o.sort), "write "+strings.Join(slices.Sorted(maps.Keys(fleet.Orders)), ", "))
 	}
 	if o.all && o.namespace != "" {
 		return nil, message.Usage("--all-namespaces with --namespace", "leave one out")
 	}
-	ctx, stop := ui.UntilInterrupted()
-	defer stop()
 	k := o.kubectl()
 	sum := fleet.Sum{Filter: fleet.Filter{Namespace: string(o.namespace), Names: o.names}}
 	at := time.Now()
-	if err := o.ask(ctx, k, &sum); err != nil {
-		if ctx.Err() != nil {
-			return nil, &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
-		}
+	if err := orInterrupted(ctx, o.ask(ctx, k, &sum)); err != nil {
 		return nil, err
 	}
 	d := sum.Document(o.sort, at)

@@ -134,7 +134,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestErased: what somebody erases is back after the next look, and said once.
+// TestErased: what is erased is back after the next look, and said once.
 func TestErased(t *testing.T) {
 	s := &shelf{}
 	var notes []string

@@ -39,7 +39,7 @@ type Keeper struct {
 	lastNote  string
 }
 
-// maxEvery is how long clients may be without a CA that somebody has erased: pods are missed meanwhile.
+// maxEvery is how long clients may be without a CA that was erased: pods are missed meanwhile.
 const maxEvery = 10 * time.Second
 
 // Every returns the interval at which to call Keep.
@@ -70,7 +70,7 @@ func (k *Keeper) Run(ctx context.Context) {
 }
 
 // Keep loads the shared certificates, renews them if due, and gives the CAs to clients. It makes a new
-// certificate for one that somebody has erased, and writes again a CA that clients have lost.
+// certificate for one that was erased, and writes again a CA that clients have lost.
 func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
 	// After a lost race, use the certificate of the other replica.
 	for attempt := 0; ; attempt++ {

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
@@ -262,22 +263,31 @@ func (l *Linter) tool(flag, of, name string, args ...string) error {
 	if strings.HasPrefix(of, "-") {
 		return message.Usage("wrong value, "+flag+" "+message.Quote(of), "name a chart or a directory")
 	}
-	cmd := exec.Command(name, args...)
-	var stdout limited
-	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	stdout, said, err := output(context.Background(), name, args)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return message.Failed("not found in PATH, "+name, "install it, or pipe in its output from elsewhere: "+name+" "+strings.Join(args, " ")+" | snug check -")
 	case stdout.full:
 		return message.Failed("cannot read, "+manifest.ErrTooLarge.Error()+", the output of "+name, "check its parts one by one")
 	case err != nil:
-		return message.Failed(name+" failed, "+lastWords(stderr.String(), err)+", "+of, name+" "+strings.Join(args, " ")+" says more")
+		return message.Failed(name+" failed, "+lastWords(said, err)+", "+of, name+" "+strings.Join(args, " ")+" says more")
 	}
 	l.Inputs = append(l.Inputs, flag+" "+of)
 	l.Sources = append(l.Sources, lintSource{Path: name + ":" + of, Named: true, Manifest: l.batch.Parse(name+":"+of, stdout.Bytes())})
 	return nil
+}
+
+// output runs one of the user's programs, and returns what it prints and says.
+func output(ctx context.Context, name string, args []string) (stdout *limited, said string, err error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	stdout = new(limited)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	if ctx.Done() != nil {
+		cmd.WaitDelay = time.Second // for the output of what it leaves behind
+	}
+	err = cmd.Run()
+	return stdout, stderr.String(), err
 }
 
 // limited keeps the output of a tool, up to the maximum size of a file.

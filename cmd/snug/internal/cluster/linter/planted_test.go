@@ -19,7 +19,7 @@ import (
 
 var plant = regexp.MustCompile(`# (want|unknown|missed)\b ?(.*)$`)
 
-// TestPlanted counts what is found of faults that are planted in manifests. A warning or an error that nobody planted is
+// TestPlanted counts what is found of faults that are planted in manifests. A warning or an error that was not planted is
 // wrong. Experiment lint-recall publishes the figures. After --fix nothing is said of what it mended.
 func TestPlanted(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/planted/planted.txtar")

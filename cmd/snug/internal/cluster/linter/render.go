@@ -3,7 +3,6 @@
 package linter
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -43,20 +42,16 @@ func (l *Linter) renderAll() {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), renderWithin)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, name, args...)
-		var stdout limited
-		var stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, time.Second
-		err := cmd.Run()
+		stdout, said, err := output(ctx, name, args)
 		switch {
 		case errors.Is(err, exec.ErrNotFound):
 			u.failed[dir] = name + " is not in PATH"
 		case stdout.full:
 			u.failed[dir] = "the output of " + name + " has " + manifest.ErrTooLarge.Error()
-		case strings.Contains(stderr.String(), "helm dependency build"):
+		case strings.Contains(said, "helm dependency build"):
 			u.failed[dir] = "dependencies are missing, and snug fetches none (helm dependency build does)"
 		case err != nil:
-			u.failed[dir] = name + " failed, " + finding.UTF8(klog.ReplaceAllString(lastWords(stderr.String(), err), ""))
+			u.failed[dir] = name + " failed, " + finding.UTF8(klog.ReplaceAllString(lastWords(said, err), ""))
 		default:
 			path := prefix + ":" + dir
 			u.done[dir], u.outputs[path] = true, true
@@ -96,7 +91,7 @@ var (
 
 // remote reports whether a kustomization, or one that it names, may name something remote; depth bounds how far it looks.
 func remote(dir string, depth int) bool {
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+	for _, name := range kustomizationFiles {
 		text, err := envfiles.Read(context.Background(), filepath.Join(dir, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue

@@ -27,8 +27,11 @@ type unrendered struct {
 // patching matches the keys of a kustomization that change or generate objects.
 var patching = regexp.MustCompile(`(?m)^["']?(?:patches\w*|components|replacements|transformers|vars|\w+Generator|generators|helmCharts)["']?[ \t]*:`)
 
+// kustomizationFiles are the names of a kustomization's file. Source: sigs.k8s.io/kustomize/api/konfig.
+var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
 func isKustomization(path string) bool {
-	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, filepath.Base(path))
+	return slices.Contains(kustomizationFiles, filepath.Base(path))
 }
 
 // tools finds charts and kustomizations. It marks resources of a kustomization as patched: a

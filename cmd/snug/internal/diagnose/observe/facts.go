@@ -40,7 +40,7 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	f.Procs = figure.As[float64](g.GOMAXPROCS)
 	f.ProcsBy = setterWords[g.GOMAXPROCSBy.By]
 	if f.ProcsBy == rules.ByEnvironment && strings.HasPrefix(path.Base(Executable(g)), "containerd-shim") {
-		f.Procs = figure.Of[float64]{} // containerd sets it (its pkg/shim/util.go): nothing that somebody could change
+		f.Procs = figure.Of[float64]{} // containerd sets it (its pkg/shim/util.go): users cannot change it
 	}
 	if g.GOMAXPROCSBy.By == goproc.ByCode {
 		f.Module = g.GOMAXPROCSBy.Detail

@@ -256,19 +256,7 @@ func TestHidepid(t *testing.T) {
 	root1(t)
 	c := start(t, asItIs)
 	pid := strconv.Itoa(c.cmd.Process.Pid)
-	text, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("/tmp", "snug-test-") // readable by all, as t.TempDir is not
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	exe := filepath.Join(dir, "look")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(exe, text, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	exe := readable(t)
 	for option, want := range map[string]string{
 		"hidepid=0": "false <nil>\n", "hidepid=1": "false not permitted, /proc/" + pid + "/stat\n", "hidepid=2": "true process is gone, pid " + pid + "\n",
 	} {
@@ -278,6 +266,25 @@ func TestHidepid(t *testing.T) {
 			t.Errorf("%s: %.300s, %v, want %s", option, got, err, want)
 		}
 	}
+}
+
+// readable returns a copy of the test's own program that every user may run.
+func readable(t *testing.T) (exe string) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "snug-test-") // readable by all, as t.TempDir is not
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	exe = filepath.Join(dir, "look")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(exe, text, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return exe
 }
 
 // TestExec looks at programs in the moment in which they are started: what is not a

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -78,19 +77,7 @@ func TestTracerAlone(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skip(err)
 	}
-	text, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("/tmp", "snug-test-") // readable by all, as t.TempDir is not
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	exe := filepath.Join(dir, "look")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(exe, text, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	exe := readable(t)
 	c := start(t, func(cmd *exec.Cmd) {
 		setpriv, _ := exec.LookPath("setpriv")
 		cmd.Path, cmd.Args = setpriv, []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", exe}

@@ -16,27 +16,28 @@ import (
 // Fleet is what the agents of a cluster have seen, by workload.
 type Fleet struct {
 	Head
-	At         string        `json:"at"`     // when the agents were asked, RFC 3339
-	Agents     int           `json:"agents"` // running or not
-	Silent     []SilentAgent `json:"silent"` // of them, those whose nodes are not looked at
-	Containers int           `json:"containers"`
-	Processes  int           `json:"go_processes"`
-	Workloads  []Workload    `json:"workloads"`
-	Unknown    []Gap         `json:"unknown"`
-	Next       string        `json:"next"` // the one command to try next
+	Asked
+	Workloads []Workload `json:"workloads"`
+	Unknown   []Gap      `json:"unknown"`
+	Next      string     `json:"next"` // the one command to try next
 }
 
 // FleetDoctor is what is wrong in a cluster, worst first.
 type FleetDoctor struct {
 	Head
-	At         string          `json:"at"`     // when the agents were asked, RFC 3339
-	Agents     int             `json:"agents"` // running or not
-	Silent     []SilentAgent   `json:"silent"` // of them, those whose nodes are not looked at
-	Containers int             `json:"containers"`
-	Processes  int             `json:"go_processes"`
-	Findings   []FleetDisorder `json:"findings"`
-	Unknown    []Gap           `json:"unknown"`
-	Next       string          `json:"next"` // the one command to try next
+	Asked
+	Findings []FleetDisorder `json:"findings"`
+	Unknown  []Gap           `json:"unknown"`
+	Next     string          `json:"next"` // the one command to try next
+}
+
+// Asked says which agents were asked, and how much they have seen.
+type Asked struct {
+	At         string        `json:"at"`     // when the agents were asked, RFC 3339
+	Agents     int           `json:"agents"` // running or not
+	Silent     []SilentAgent `json:"silent"` // of them, those whose nodes are not looked at
+	Containers int           `json:"containers"`
+	Processes  int           `json:"go_processes"`
 }
 
 // FleetDisorder is a finding in containers of a workload.
@@ -50,8 +51,7 @@ type FleetDisorder struct {
 
 // Doctor returns what is wrong, worst first, and of equal severity what most containers have.
 func (d *Fleet) Doctor() *FleetDoctor {
-	out := &FleetDoctor{Head: NewHead(KindFleetDoctor), At: d.At, Agents: d.Agents, Silent: d.Silent, Containers: d.Containers, Processes: d.Processes,
-		Findings: []FleetDisorder{}, Unknown: d.Unknown}
+	out := &FleetDoctor{Head: NewHead(KindFleetDoctor), Asked: d.Asked, Findings: []FleetDisorder{}, Unknown: d.Unknown}
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
 		for _, f := range w.Findings {
