@@ -175,9 +175,13 @@ func siteLinks(t *testing.T, dir string, pages map[string]string) {
 			}
 			if in, ok := strings.CutPrefix(to.String(), repository); ok {
 				kind, file, _ := strings.Cut(in, "/main/")
+				file, anchor, _ := strings.Cut(file, "#")
 				info, err := os.Stat(filepath.Join(root, file))
-				if err != nil || info.IsDir() != (kind == "tree") || kind != "tree" && kind != "blob" {
+				switch {
+				case err != nil || info.IsDir() != (kind == "tree") || kind != "tree" && kind != "blob":
 					t.Errorf("%s links %s: no such file here", name, to)
+				case anchor != "" && !shownHeading(filepath.Join(root, file), info.IsDir(), anchor):
+					t.Errorf("%s links %s: no such heading", name, to)
 				}
 				checked++
 				continue
@@ -200,6 +204,26 @@ func siteLinks(t *testing.T, dir string, pages map[string]string) {
 	if checked < 1000 {
 		t.Errorf("only %d links", checked)
 	}
+}
+
+// shownHeading reports whether a page in Markdown, or the README of a folder, has a heading with
+// this anchor, as a repository's page makes them.
+func shownHeading(file string, folder bool, anchor string) bool {
+	if folder {
+		file = filepath.Join(file, "README.md")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	drop := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	for line := range strings.Lines(string(text)) {
+		hashes, title, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if ok && strings.Trim(hashes, "#") == "" && strings.ReplaceAll(strings.ToLower(drop.ReplaceAllString(title, "")), " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
 }
 
 // siteExplains checks that the pages below explain/ have exactly the entries of snug explain, each

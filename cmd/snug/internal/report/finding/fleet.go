@@ -100,8 +100,8 @@ type Workload struct {
 type Span[T any] struct {
 	Least   figure.Of[T] `json:"least"`
 	Most    figure.Of[T] `json:"most"`
-	None    int          `json:"none"`
-	Unknown int          `json:"unknown"`
+	None    int          `json:"none"`    // containers in which there is none: no limit, or unset
+	Unknown int          `json:"unknown"` // containers of which it is not known
 }
 
 // FleetFinding is one finding in some containers of a workload.

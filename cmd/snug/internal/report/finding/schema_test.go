@@ -161,7 +161,7 @@ type schemaMaker struct {
 
 // define adds the schema of a struct and of those it holds.
 func (m *schemaMaker) define(t *testing.T, typ reflect.Type) {
-	name := typ.Name()
+	name := nameOf(typ)
 	if m.defs[name] != nil {
 		return
 	}
@@ -181,10 +181,26 @@ func (m *schemaMaker) define(t *testing.T, typ reflect.Type) {
 	}
 	slices.Sort(required)
 	def := map[string]any{"type": "object", "properties": properties, "required": required}
-	if comment := m.comments[name]; comment != "" {
+	if comment := m.comments[base(typ)]; comment != "" {
 		def["description"] = comment
 	}
 	m.defs[name] = def
+}
+
+// base returns the name of a type in its source: Span of Span[int].
+func base(typ reflect.Type) string {
+	name, _, _ := strings.Cut(typ.Name(), "[")
+	return name
+}
+
+// nameOf returns the name of a type in the schema, without a character that a reference or an anchor
+// has to escape: SpanInt for Span[int].
+func nameOf(typ reflect.Type) string {
+	name, of, _ := strings.Cut(strings.TrimSuffix(typ.Name(), "]"), "[")
+	if of != "" {
+		of = strings.ToUpper(of[:1]) + of[1:]
+	}
+	return name + of
 }
 
 // field is a field of a struct in JSON, and the struct that declares it.
@@ -195,7 +211,7 @@ type field struct {
 
 // comment returns the comment of a field; of a cell's copies of Arm the one of Arm or Knobs.
 func (m *schemaMaker) comment(f field) string {
-	for _, of := range []string{f.of.Name(), map[string]string{"plainCell": "Cell", "armJSON": "Arm"}[f.of.Name()], "Knobs"} {
+	for _, of := range []string{base(f.of), map[string]string{"plainCell": "Cell", "armJSON": "Arm"}[f.of.Name()], "Knobs"} {
 		if c := m.comments[of+"."+f.Name]; c != "" && (of != "Knobs" || f.of.Name() == "armJSON") {
 			if rest, ok := strings.CutPrefix(c, f.Name+" "); ok { // as Go's comments begin
 				name, _ := jsonName(f.StructField)
@@ -282,7 +298,7 @@ func (m *schemaMaker) schema(t *testing.T, typ reflect.Type) map[string]any {
 			t.Errorf("%v has JSON of its own", typ)
 		}
 		m.define(t, typ)
-		return map[string]any{"$ref": reference + typ.Name()}
+		return map[string]any{"$ref": reference + nameOf(typ)}
 	case reflect.String:
 		return map[string]any{"type": "string"}
 	case reflect.Bool:
@@ -306,7 +322,7 @@ func (m *schemaMaker) tables() string {
 		kindOf[types[kind].Name()] = kind
 	}
 	table := func(title string, typ reflect.Type) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| field | type | meaning |\n|--|--|--|\n", title, sentence(strings.ReplaceAll(m.comments[typ.Name()], "*", `\*`)))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| field | type | meaning |\n|--|--|--|\n", title, sentence(strings.ReplaceAll(m.comments[base(typ)], "*", `\*`)))
 		for _, f := range fieldsOf(typ) {
 			name, omitted := jsonName(f.StructField)
 			kind := inWords(f.Type)
@@ -326,10 +342,10 @@ func (m *schemaMaker) tables() string {
 			n, _ := typ.FieldByName("N")
 			typ = n.Type
 		}
-		if typ.Kind() != reflect.Struct || typ.PkgPath() != reflect.TypeFor[Head]().PkgPath() || byName[typ.Name()] != nil || typ == reflect.TypeFor[Amount]() {
+		if typ.Kind() != reflect.Struct || typ.PkgPath() != reflect.TypeFor[Head]().PkgPath() || byName[nameOf(typ)] != nil || typ == reflect.TypeFor[Amount]() {
 			return
 		}
-		byName[typ.Name()] = typ
+		byName[nameOf(typ)] = typ
 		for _, f := range fieldsOf(typ) {
 			meet(f.Type)
 		}
@@ -377,7 +393,7 @@ func inWords(typ reflect.Type) string {
 	case reflect.Map:
 		return inWords(typ.Elem()) + " by name"
 	case reflect.Struct:
-		return "[" + typ.Name() + "](#" + strings.ToLower(typ.Name()) + ")"
+		return "[" + nameOf(typ) + "](#" + strings.ToLower(nameOf(typ)) + ")"
 	case reflect.String:
 		return "text"
 	case reflect.Bool:
