@@ -69,7 +69,7 @@ fi`,
 unformatted=$(git ls-files '*.go' | xargs gofmt -l)
 [ -z "$unformatted" ] || { echo "not gofmt'ed: $unformatted"; exit 1; }
 go vet work
-go run ` + staticcheck + ` ./... ./cmd/snug/... ./contrib/golangci/... ./contrib/prometheus/... ./e2e/...`,
+go run ` + staticcheck + ` ./... ./cmd/snug/... ./contrib/golangci/... ./contrib/otel/... ./contrib/prometheus/... ./e2e/...`,
 	},
 	{
 		// Finds changes that break programs which use the library. .ci/api names the commit whose
@@ -92,7 +92,7 @@ done
 	},
 	{
 		name: "platforms", every: true, cpus: 2, seconds: 30,
-		script: `go run ./e2e/ci/platforms ./... ./cmd/snug/... ./contrib/golangci/... ./contrib/prometheus/...`,
+		script: `go run ./e2e/ci/platforms ./... ./cmd/snug/... ./contrib/golangci/... ./contrib/otel/... ./contrib/prometheus/...`,
 	},
 	{
 		// Tests each module as users get it: without go.work. Only the library, if not yet
@@ -108,10 +108,12 @@ go vet -modfile="$mod" ./...
 # Those of README build the tool once more, which needs what is published: see release.
 gotest -count=1 -skip TestReadme -modfile="$mod" .
 cd ../..
-alone contrib/prometheus
-go vet -modfile="$mod" ./...
-gotest -count=1 -modfile="$mod" ./...
-cd ../..
+for module in otel prometheus; do
+  alone contrib/$module
+  go vet -modfile="$mod" ./...
+  gotest -count=1 -modfile="$mod" ./...
+  cd ../..
+done
 alone contrib/golangci
 gotest -count=1 -modfile="$mod" ./...`,
 	},
@@ -148,7 +150,7 @@ for system in darwin/arm64 windows/amd64 linux/arm64; do
   export GOOS=${system%/*} GOARCH=${system#*/}
   echo "-- $system"
   (GOWORK=off go vet ./...)
-  go vet ./cmd/snug/... ./contrib/golangci/... ./contrib/prometheus/...
+  go vet ./cmd/snug/... ./contrib/golangci/... ./contrib/otel/... ./contrib/prometheus/...
 done`,
 	},
 	{
@@ -156,7 +158,7 @@ done`,
 		name: "toolchains", cpus: 2, seconds: 400,
 		words: "go",
 		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/figure", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/profile/heldprof", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
-			"cmd/snug/internal/process/holders", "cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "cmd/snug/internal/sorting", "cmd/snug/internal/source/govet", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
+			"cmd/snug/internal/process/holders", "cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "cmd/snug/internal/sorting", "cmd/snug/internal/source/govet", "contrib/otel", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
 			"e2e/internal/figures", "e2e/internal/programs"}),
 		script: alone + `
 for toolchain in go1.24.13 go1.25.14 go1.27.3; do
@@ -168,12 +170,15 @@ for toolchain in go1.23.12 go1.27.3; do
   GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 -race ` + raced + `
 done
 gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/profile/exectrace ./cmd/snug/internal/process/gobin ./cmd/snug/internal/process/goproc ./cmd/snug/internal/process/holders ./cmd/snug/internal/process/oldgo ./e2e/diagnose/debian
-alone contrib/prometheus
-for toolchain in go1.23.12 go1.27.3; do
-  echo "-- the collector, $toolchain"
-  GOTOOLCHAIN=$toolchain gotest -count=1 -modfile="$mod" ./...
-done
-gotest -race -modfile="$mod" ./...`,
+for module in otel prometheus; do
+  alone contrib/$module
+  for toolchain in go1.23.12 go1.27.3; do
+    echo "-- contrib/$module, $toolchain"
+    GOTOOLCHAIN=$toolchain gotest -count=1 -modfile="$mod" ./...
+  done
+  gotest -race -modfile="$mod" ./...
+  cd ../..
+done`,
 	},
 	{
 		// The packages of site/package-lock.json come from the npm registry; nothing else does.
@@ -223,7 +228,7 @@ gotest -count=1 -run TestSite ./e2e/report/browser`,
 	{
 		name: "release", cpus: 2, seconds: 600, after: []string{"kubernetes"},
 		words: "release",
-		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "cmd/snug/snug-run", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release",
+		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "cmd/snug/snug-run", "contrib/otel/go.mod", "contrib/otel/go.sum", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release",
 			"install.sh", "contrib/snug.sh", "check", "bench", ".github", ".pre-commit-hooks.yaml", "deploy/helm/snug", "e2e/fit/oci", "e2e/internal"},
 		script: `
 go run ./e2e/release -check

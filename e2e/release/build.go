@@ -79,8 +79,8 @@ func (u user) install(ctx context.Context, version string, s system) (string, er
 	return bin, nil
 }
 
-// check vets and tests copies of the tool and the collector that get the library only from the
-// proxy, without go.work.
+// check vets and tests copies of the dependents that get the library only from the proxy, without
+// go.work.
 func (t tree) check(ctx context.Context, version string, progress io.Writer) error {
 	dir, err := os.MkdirTemp("", "snug-check-")
 	if err != nil {
@@ -113,7 +113,7 @@ func (t tree) check(ctx context.Context, version string, progress io.Writer) err
 }
 
 // dependents lists the modules that require the library.
-var dependents = []string{"cmd/snug", "contrib/prometheus"}
+var dependents = []string{"cmd/snug", "contrib/otel", "contrib/prometheus"}
 
 // copyTool copies the dependents and, at the same relative paths, the files of the library and the
 // experiments that their tests read. Without go.mod and go.work the go command cannot take the

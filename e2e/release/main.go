@@ -21,9 +21,9 @@
 // is what a user's go command fetches after tagging. go.work would hide what go.mod lacks.
 //
 // To release: make it with -o dist, copy dist/SHA256SUMS to e2e/release, commit, run .ci/full, and push
-// the tags VERSION, cmd/snug/VERSION and contrib/prometheus/VERSION. The workflow release makes it
-// again, compares it with these checksums, and publishes it. Actions and hooks at this commit download
-// what these checksums name.
+// the tags VERSION, cmd/snug/VERSION, contrib/otel/VERSION and contrib/prometheus/VERSION. The
+// workflow release makes it again, compares it with these checksums, and publishes it. Actions and
+// hooks at this commit download what these checksums name.
 package main
 
 import (
@@ -40,8 +40,9 @@ import (
 const (
 	library = "github.com/snug-go/snug"
 	tool    = "github.com/snug-go/snug/cmd/snug"
-	// collector is released like the tool, because it requires the library.
+	// These are released like the tool, because they require the library.
 	collector = "github.com/snug-go/snug/contrib/prometheus"
+	telemetry = "github.com/snug-go/snug/contrib/otel"
 )
 
 func main() {

@@ -19,7 +19,7 @@ import (
 // writeProxy writes the modules at the version to a directory that serves as a GOPROXY
 // (https://go.dev/ref/mod#goproxy-protocol).
 func (t tree) writeProxy(ctx context.Context, dir, version string) error {
-	for path, sub := range map[string]string{library: ".", tool: "cmd/snug", collector: "contrib/prometheus"} {
+	for path, sub := range map[string]string{library: ".", tool: "cmd/snug", collector: "contrib/prometheus", telemetry: "contrib/otel"} {
 		if err := t.writeModule(ctx, dir, module.Version{Path: path, Version: version}, sub); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

@@ -30,6 +30,7 @@ func TestProxyHoldsTheModules(t *testing.T) {
 		tool:    {"LICENSE", "go.mod", "main.go"},
 
 		collector: {"LICENSE", "go.mod", "collector.go", "alerts.yml"},
+		telemetry: {"LICENSE", "go.mod", "otel.go"},
 	} {
 		name := filepath.Join(path, "@v", version+".zip")
 		first, second := read(t, filepath.Join(dirs[0], name)), read(t, filepath.Join(dirs[1], name))
@@ -50,7 +51,7 @@ func TestProxyHoldsTheModules(t *testing.T) {
 			}
 		}
 		for _, n := range names {
-			if path == library && (strings.HasPrefix(n, "cmd/") || strings.HasPrefix(n, "e2e/") || strings.HasPrefix(n, "contrib/prometheus/") || strings.HasPrefix(n, "experiments/")) {
+			if path == library && (strings.HasPrefix(n, "cmd/") || strings.HasPrefix(n, "e2e/") || strings.HasPrefix(n, "contrib/otel/") || strings.HasPrefix(n, "contrib/prometheus/") || strings.HasPrefix(n, "experiments/")) {
 				t.Errorf("%s: %s is of another module", path, n)
 			}
 		}

@@ -212,7 +212,7 @@ func TestBuildsWithoutRelease(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"go.work", "go.work.sum", "e2e/go.mod", "contrib/golangci/go.mod", "contrib/prometheus/go.mod"} {
+	for _, name := range []string{"go.work", "go.work.sum", "e2e/go.mod", "contrib/golangci/go.mod", "contrib/otel/go.mod", "contrib/prometheus/go.mod"} {
 		if err := copyFile(filepath.Join(dir, name), filepath.Join(tr.root, name)); err != nil {
 			t.Fatal(err)
 		}
