@@ -9,6 +9,11 @@ require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/panjf2000/ants/v2 v2.12.1
 	github.com/snug-go/snug v0.0.0
+	github.com/snug-go/snug/contrib/otel v0.0.0
+	go.opentelemetry.io/contrib/instrumentation/runtime v0.63.0
+	go.opentelemetry.io/otel v1.45.0
+	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp v1.45.0
+	go.opentelemetry.io/otel/sdk/metric v1.45.0
 	go.uber.org/automaxprocs v1.6.0
 	golang.org/x/mod v0.42.0
 	golang.org/x/sync v0.24.0
@@ -40,6 +45,8 @@ require (
 
 // Nobody installs this module; the tree's library is the one to test.
 replace github.com/snug-go/snug => ../
+
+replace github.com/snug-go/snug/contrib/otel => ../contrib/otel
 
 // In go.work this is also the tool that contrib/golangci requires.
 replace github.com/snug-go/snug/cmd/snug => ../cmd/snug

@@ -235,6 +235,12 @@ go run ./e2e/release -check
 gotest -count=1 -timeout 30m ./e2e/release`,
 	},
 	{
+		name: "otel", cpus: 2, seconds: 20, after: []string{"kubernetes"},
+		words:  "otel",
+		paths:  []string{"contrib/otel", "contrib/prometheus/README.md", "adapt", "e2e/go.mod", "e2e/internal", "e2e/otel"},
+		script: `gotest -count=1 -timeout 30m ./e2e/otel`,
+	},
+	{
 		name: "kube", cpus: 2, seconds: 120, after: []string{"kubernetes"},
 		words:  "kube",
 		paths:  slices.Concat(cluster, []string{"e2e/cluster/webhook"}),

@@ -33,6 +33,10 @@ type Source struct {
 	// Staged is the version of those modules that the release's go.mod replaces by directories of
 	// its own, because a download does not contain these directories; "" = none.
 	Staged string
+	// Main, if not "", is the source of the only command, for a release that is a library. Besides
+	// the module it needs those of With: "example.org/m@v1.2.3".
+	Main string
+	With []string
 }
 
 // Command returns the path of a command of any of the releases. If it does not exist, Command
@@ -133,6 +137,9 @@ func Downloaded(t testing.TB, module, version string) string {
 	return got.Dir
 }
 
+// commands is the module of a builder, and the import path of a source's Main.
+const commands = "commands"
+
 // builder builds in a work directory, which is a module that requires the source.
 type builder struct {
 	Source
@@ -145,6 +152,11 @@ func (b builder) build(ctx context.Context, to string) error {
 	start := time.Now()
 	if err := b.module(ctx); err != nil {
 		return err
+	}
+	if b.Main != "" {
+		if err := b.write("main.go", b.Main); err != nil {
+			return err
+		}
 	}
 	bin := filepath.Join(b.work, "bin")
 	args := []string{"go", "build", "-trimpath", "-ldflags", b.LDFlags, "-o", bin + string(filepath.Separator)}
@@ -166,7 +178,7 @@ func (b builder) build(ctx context.Context, to string) error {
 // module writes a module that requires the source. It copies the replace directives of the source,
 // because the go command applies only those of the main module.
 func (b builder) module(ctx context.Context) error {
-	if err := b.write("go.mod", "module commands\n\ngo 1.26\n"); err != nil {
+	if err := b.write("go.mod", "module "+commands+"\n\ngo 1.26\n"); err != nil {
 		return err
 	}
 	var got struct{ GoMod, Dir string }
@@ -181,12 +193,18 @@ func (b builder) module(ctx context.Context) error {
 	for _, r := range mod.Replace {
 		to := r.New
 		if strings.HasPrefix(to.Path, ".") {
+			if b.Main != "" {
+				continue // a library's own directories, which are published at the versions it requires
+			}
 			if b.Staged == "" {
 				return fmt.Errorf("its go.mod replaces %s by a directory", r.Old.Path)
 			}
 			to = version{r.Old.Path, b.Staged}
 		}
 		edit = append(edit, "-replace="+r.Old.String()+"="+to.String())
+	}
+	for _, m := range b.With {
+		edit = append(edit, "-require="+m)
 	}
 	if _, err := b.run(ctx, edit...); err != nil {
 		return err

@@ -121,6 +121,20 @@ func TestBuild(t *testing.T) {
 	}
 }
 
+// TestOwnMain: a library's command is built from a source of ours.
+func TestOwnMain(t *testing.T) {
+	s := release(t)
+	s.Packages = map[string]string{"own": commands}
+	s.Main = "package main\n\nvar said string\n\nfunc main() { print(said) }\n"
+	dir, err := s.Build(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(filepath.Join(dir, "own")).CombinedOutput(); err != nil || string(out) != "flagged" {
+		t.Errorf("own says %q, %v", out, err)
+	}
+}
+
 // TestBroken: a failed build leaves nothing, and every caller gets the reason.
 func TestBroken(t *testing.T) {
 	s := release(t)

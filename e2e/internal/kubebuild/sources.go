@@ -2,7 +2,10 @@
 
 package kubebuild
 
-import "strings"
+import (
+	_ "embed"
+	"strings"
+)
 
 // KubernetesVersion is the release of Kubernetes that is built. The Go module proxy does not have
 // the zip of every release.
@@ -61,8 +64,22 @@ var (
 		Module: actionlint, Version: "v1.7.12", Folder: "actionlint-v1.7.12", LDFlags: "-s -w",
 		Packages: map[string]string{"actionlint": actionlint + "/cmd/actionlint"},
 	}
-	All = []Source{Kubernetes, Kwok, Helm3, Helm4, Nfpm, Krew, Cosign, Actionlint}
+	// Otelcol is OpenTelemetry's Collector, which everyone puts together from its modules.
+	Otelcol = Source{
+		Module: "go.opentelemetry.io/collector/otelcol", Version: "v0.165.0", Folder: "otelcol-v0.165.0", LDFlags: "-s -w",
+		Packages: map[string]string{"otelcol": commands},
+		Main:     otelcol,
+		With: []string{
+			"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/prometheusexporter@v0.165.1",
+			"go.opentelemetry.io/collector/confmap/provider/yamlprovider@v1.71.0",
+			"go.opentelemetry.io/collector/receiver/otlpreceiver@v0.165.0",
+		},
+	}
+	All = []Source{Kubernetes, Kwok, Helm3, Helm4, Nfpm, Krew, Cosign, Actionlint, Otelcol}
 )
+
+//go:embed testdata/otelcol.go
+var otelcol string
 
 // Helms lists the commands of Helm: the oldest release that the chart supports, which merges on the
 // client, and a new one, which uses server-side apply.
