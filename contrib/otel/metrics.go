@@ -37,7 +37,7 @@ func state(name, help string, attributes ...string) *figure {
 	return sum(name, "", help, attributes...)
 }
 
-// gauge is a figure that nobody should add up.
+// gauge is a figure whose sum over processes means nothing.
 func gauge(name, unit, help string) *figure {
 	return define(name, unit, help, nil, func(m metric.Meter, f *figure) (metric.Float64Observable, error) {
 		return m.Float64ObservableGauge(f.name, metric.WithUnit(f.unit), metric.WithDescription(f.help))
