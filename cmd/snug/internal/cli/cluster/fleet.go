@@ -67,7 +67,7 @@ share of the limit.
 			if err != nil {
 				return err
 			}
-			if len(d.Workloads) > 0 && d.Workloads[0].Worst().Level() >= finding.SeverityWarning.Level() {
+			if slices.ContainsFunc(d.Workloads, func(w finding.Workload) bool { return w.Worst().Level() >= finding.SeverityWarning.Level() }) {
 				d.Next = called(u) + " doctor"
 			}
 			return u.Answer(d)
