@@ -86,10 +86,7 @@ func main() {
 			ended.Wait()
 		case "burn":
 			for i := 0; i < 2; i++ {
-				go func() {
-					for {
-					}
-				}()
+				go burn()
 			}
 		case "exec":
 			syscall.Exec(word[1], word[1:2], append(word[2:], os.Environ()...)) // the first of a name counts
@@ -98,6 +95,12 @@ func main() {
 			continue
 		}
 		out.Encode(nil)
+	}
+}
+
+// burn is named: tests look for it in profiles.
+func burn() {
+	for {
 	}
 }
 

@@ -147,13 +147,13 @@ func TestTool(t *testing.T) {
 			own, all := int64(0), int64(0)
 			for _, s := range p.Sample {
 				all += s.Value[0]
-				if calls(s, "main.main.func1") {
+				if calls(s, "main.burn") {
 					own += s.Value[0]
 				}
 			}
-			t.Logf("%d of %d samples in main.main.func1", own, all)
+			t.Logf("%d of %d samples in main.burn", own, all)
 			if own == 0 || own < all/2 {
-				t.Errorf("%d of %d samples in main.main.func1; %v", own, all, d)
+				t.Errorf("%d of %d samples in main.burn; %v", own, all, d)
 			}
 		})
 	})
