@@ -235,6 +235,12 @@ func randomPod(r *rand.Rand, name string) Object {
 	} else if chance(3) {
 		spec["resources"] = Object{}
 	}
+	switch r.IntN(16) {
+	case 0:
+		spec["os"] = Object{"name": pick("linux", "windows")}
+	case 1:
+		spec["nodeSelector"] = Object{"disk": "ssd", "kubernetes.io/os": pick("linux", "windows")}
+	}
 	var init, main []any
 	if chance(30) {
 		for _, n := range []string{"i", "s", "j"}[:1+r.IntN(3)] {

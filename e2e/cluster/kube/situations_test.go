@@ -26,6 +26,9 @@ func (p *policies) byDefault(t *testing.T) {
 		{"a program that needs GOMAXPROCS", in, "gomaxprocs=enabled", plain, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}", nil},
 		{"a program that needs GOMAXPROCS, without a CPU limit", in, "gomaxprocs=enabled",
 			`containers: [{name: a, image: x, resources: {limits: {memory: 512Mi}, requests: {cpu: 2}}}]`, "a{GOMEMLIMIT=460MiB}", nil},
+		{"Windows by its os", in, "gomaxprocs=enabled", "os: {name: windows}, " + plain, "a{}", nil},
+		{"Windows by its nodes", in, "gomaxprocs=enabled", "nodeSelector: {kubernetes.io/os: windows}, " + plain, "a{}", nil},
+		{"Linux", in, "", "os: {name: linux}, nodeSelector: {kubernetes.io/os: linux}, " + plain, "a{GOMEMLIMIT=460MiB}", nil},
 		{"no limits", in, "gomaxprocs=enabled", `containers: [{name: a, image: x}]`, "a{}", nil},
 
 		{"variables already set", in, "gomaxprocs=enabled",

@@ -88,9 +88,9 @@ type Pod struct {
 	Resources  *Resources // of the pod as a whole; nil = none
 	Containers []*Container
 
-	meta  *yaml.Node
-	spec  *yaml.Node
-	value *pod.Pod // computed on demand
+	meta, spec *yaml.Node
+	os         [2]string // its os, and that of its nodeSelector; "" = none
+	value      *pod.Pod  // computed on demand
 }
 
 // Container is one container of a pod.

@@ -11,7 +11,10 @@ func (p *Pod) Value() *pod.Pod {
 		return p.value
 	}
 	w := walker{left: 10_000}
-	p.value = &pod.Pod{Spec: pod.Spec{RestartPolicy: text(w.get(p.spec, "restartPolicy"))}}
+	p.value = &pod.Pod{Spec: pod.Spec{
+		RestartPolicy: text(w.get(p.spec, "restartPolicy")),
+		OS:            pod.OS{Name: p.os[0]}, NodeSelector: pod.Texts{Of: map[string]string{pod.OSLabel: p.os[1]}},
+	}}
 	spec := &p.value.Spec
 	if p.Resources != nil {
 		spec.Resources = p.Resources.value()

@@ -225,6 +225,7 @@ func (w *walker) isPodSpec(n *yaml.Node, nameless bool) bool {
 // pod reads a pod. Only a native pod has resources of the pod.
 func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 	p := &Pod{Object: o, meta: meta, spec: spec}
+	p.os = [2]string{text(w.get(w.get(spec, "os"), "name")), text(w.get(w.get(spec, "nodeSelector"), pod.OSLabel))}
 	if n := w.get(spec, "resources"); native && !o.knative() && n != nil && n.Kind == yaml.MappingNode {
 		r := w.resources(n)
 		p.Resources = &r

@@ -10,6 +10,15 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
+// OSLabel is the label of nodes with their operating system.
+// Source: k8s.io/api/core/v1, LabelOSStable.
+const OSLabel = "kubernetes.io/os"
+
+// Windows reports whether the pod asks for nodes with Windows, by its os or its nodeSelector.
+func (s *Spec) Windows() bool {
+	return s.OS.Name == "windows" || s.NodeSelector.Of[OSLabel] == "windows"
+}
+
 // The variables that snug sets.
 const (
 	Procs  = "GOMAXPROCS"
@@ -65,7 +74,7 @@ func (p *Pod) Facts(c *Container, as Role, beside Beside, given Given) podpatch.
 	f := podpatch.Container{
 		CPULimit: given.CPULimit, CPURequest: given.CPURequest, MemoryLimit: given.MemoryLimit,
 		MemoryShared: given.OfPod && beside.others(as) > 0,
-		Opaque:       c.EnvFrom > 0, NoRestart: as == Init || p.Spec.RestartPolicy == "Never",
+		Opaque:       c.EnvFrom > 0, NoRestart: as == Init || p.Spec.RestartPolicy == "Never", Windows: p.Spec.Windows(),
 	}
 	for _, v := range c.Env.Vars {
 		if f.Set == nil {

@@ -38,10 +38,16 @@ type (
 	}
 	Spec struct {
 		RestartPolicy       string     `json:"restartPolicy"`
+		OS                  OS         `json:"os"`
+		NodeSelector        Texts      `json:"nodeSelector"`
 		Resources           Resources  `json:"resources"` // of the pod as a whole
 		InitContainers      Containers `json:"initContainers"`
 		Containers          Containers `json:"containers"`
 		EphemeralContainers Containers `json:"ephemeralContainers"`
+	}
+	// OS is the operating system of the nodes that can run a pod; "" = the nodes say it.
+	OS struct {
+		Name string `json:"name"`
 	}
 	Container struct {
 		Name          string    `json:"name"`

@@ -43,6 +43,8 @@ func TestRead(t *testing.T) {
 			Container{Env: Env{true, []Var{{2, "GOMEMLIMIT", "", true}, {4, "GOMAXPROCS", "2", false}}}}),
 		`{"spec":{"restartPolicy":"Never","resources":{"limits":{"cpu":"1","x":{"y":[1,2,{"z":"}"}]}},"requests":null},"Containers":[{}]}}`: {
 			Spec: Spec{RestartPolicy: "Never", Resources: Resources{Limits: Amounts{CPU: "1"}}}},
+		`{"spec":{"os":{"name":"windows"},"nodeSelector":{"disk":"ssd","kubernetes.io/os":"windows"}}}`: {
+			Spec: Spec{OS: OS{"windows"}, NodeSelector: Texts{true, map[string]string{"kubernetes.io/os": "windows"}, 4 + 5 + 16 + 9}}},
 		`{"metadata":{"labels":{"snug.dev/x":"y","snug.dev/gomaxprocs":"a","pod-template-hash":"b"},"annotations":{"snug.dev/skipped":"c","snug.dev/skip":"d"}}}`: {Metadata: &Metadata{
 			Labels:      Texts{true, map[string]string{"snug.dev/gomaxprocs": "a", "pod-template-hash": "b"}, 10 + 3 + 19 + 3 + 17 + 3},
 			Annotations: Texts{true, map[string]string{"snug.dev/skipped": "c"}, 16 + 3 + 13 + 3}}},

@@ -33,18 +33,18 @@ const (
 	HashAnnotation   = "kubernetes.io/config.hash"
 )
 
-// ofInterest are the labels and annotations to keep. There may be any number of others, also
-// with the prefix of snug.
+// ofInterest are the labels, annotations and node selectors to keep. There may be any number of
+// others, also with the prefix of snug.
 var ofInterest = func() map[string]string {
 	all := map[string]string{}
 	for _, key := range []string{policy.InjectLabel, policy.ProcsLabel, policy.RestartLabel, podid.HashLabel, podid.RolloutHashLabel,
-		policy.AddedAnnotation, policy.ObservedAnnotation, SkippedAnnotation, MirrorAnnotation, HashAnnotation} {
+		policy.AddedAnnotation, policy.ObservedAnnotation, SkippedAnnotation, MirrorAnnotation, HashAnnotation, OSLabel} {
 		all[key] = key
 	}
 	return all
 }()
 
-// Texts are labels or annotations.
+// Texts are labels, annotations or a node selector.
 type Texts struct {
 	Given bool              // there is a map, possibly empty
 	Of    map[string]string // those in ofInterest

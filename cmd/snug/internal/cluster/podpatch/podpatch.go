@@ -46,6 +46,8 @@ type Container struct {
 	// that ends, or its pod has the restartPolicy Never.
 	// Source: k8s.io/kubernetes/pkg/apis/core/validation, validateResizePolicy.
 	NoRestart bool
+	// Windows says that the pod runs on Windows.
+	Windows bool
 }
 
 // Program holds what is known about the program in a container.
@@ -121,6 +123,7 @@ const (
 	OptedOut        = "pod-opted-out"
 	LabelWrong      = "pod-label-wrong"
 	Excluded        = "pod-excluded"
+	OnWindows       = "pod-windows"
 )
 
 // Nothing returns an empty patch with a reason.
@@ -130,6 +133,9 @@ func Nothing(code string) Patch {
 
 // Decide returns what a container should be given. It never changes a variable that is set.
 func Decide(c *Container, policy *Policy) Patch {
+	if c.Windows {
+		return Nothing(OnWindows)
+	}
 	var p Patch
 	p.procs(c, policy)
 	p.memory(c, policy)

@@ -75,6 +75,8 @@ func TestDecide(t *testing.T) {
 			"GOMAXPROCS<limits.cpu GOMEMLIMIT=115MiB max:procs-reference mem:memory-share"},
 		{"before GOMEMLIMIT", podpatch.Container{Program: golang(18, false), CPULimit: none, MemoryLimit: of(512 * mib)}, podpatch.Policy{OptIn: true},
 			"max:no-cpu-limit mem:go-too-old"},
+		{"on Windows", podpatch.Container{Program: golang(24, false), CPULimit: of(1500), MemoryLimit: of(512 * mib), Windows: true}, podpatch.Policy{OptIn: true},
+			"max:windows mem:windows"},
 		{"a small memory limit", podpatch.Container{Program: golang(26, false), CPULimit: none, MemoryLimit: of(63 * mib)}, podpatch.Policy{},
 			"max:no-cpu-limit mem:memory-small"},
 		{"64 MiB", podpatch.Container{Program: golang(26, false), CPULimit: none, MemoryLimit: of(64 * mib)}, podpatch.Policy{},

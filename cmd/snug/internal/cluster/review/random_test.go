@@ -235,6 +235,12 @@ func randomPod(r *rand.Rand) object {
 	if r.IntN(3) == 0 {
 		spec["resources"] = randomResources(r)
 	}
+	switch r.IntN(12) {
+	case 0:
+		spec["os"] = object{"name": one(r, "linux", "windows")}
+	case 1:
+		spec["nodeSelector"] = object{"disk": "ssd", "kubernetes.io/os": one(r, "linux", "windows")}
+	}
 	name := 'a'
 	fill := func(n int, init bool) []any {
 		var all []any

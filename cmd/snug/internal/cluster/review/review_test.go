@@ -224,6 +224,9 @@ func TestFit(t *testing.T) {
 		{"an excluded container", "exclude: {containers: [b]}", enabled, `containers: [{name: a, resources: {limits: {memory: 1Gi}}}, {name: b, resources: {limits: {memory: 1Gi}}}]`, "a{GOMEMLIMIT=921MiB} b{}", "a GOMEMLIMIT=921MiB (pod-memory-share)"},
 		{"numbers", "round: floor\nminProcs: 2\nmemory: 50%", oldGo, one, "a{GOMAXPROCS=2 GOMEMLIMIT=256MiB}", "a GOMAXPROCS=2 (pod-procs-value); a GOMEMLIMIT=256MiB (pod-memory-share)"},
 		{"requests", "requestFactor: 2", enabled, `containers: [{name: a, resources: {requests: {cpu: 1200m}}}]`, "a{GOMAXPROCS=3}", "a GOMAXPROCS=3 (pod-procs-request)"},
+		{"Windows by its os", "", oldGo, "os: {name: windows}, " + one, "a{}", "a GOMAXPROCS (pod-windows); a GOMEMLIMIT (pod-windows)"},
+		{"Windows by its nodes", "", oldGo, "nodeSelector: {kubernetes.io/os: windows}, " + one, "a{}", "a GOMAXPROCS (pod-windows); a GOMEMLIMIT (pod-windows)"},
+		{"Linux", "", enabled, "os: {name: linux}, nodeSelector: {kubernetes.io/os: linux}, " + one, "a{GOMEMLIMIT=460MiB}", ""},
 		{"no containers", "", enabled, ``, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
