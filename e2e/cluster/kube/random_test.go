@@ -115,10 +115,11 @@ func (p *policies) expected(t *testing.T, pod Object, says []given, all bool) (s
 		if in := g.OptedIn; in == nil && (labelled == "enabled" || all && labelled != "disabled") || in != nil && *in {
 			variables, resize := list(c["env"]), list(c["resizePolicy"])
 			for _, e := range g.Env {
-				if e.Value != nil {
-					variables = append(variables, Object{"name": e.Name, "value": *e.Value})
-				} else {
+				switch {
+				case e.Value == nil:
 					variables = append(variables, Object{"name": e.Name, "valueFrom": Object{"resourceFieldRef": Object{"resource": *e.Resource, "divisor": "1"}}})
+				case !replace(variables, e.Name, *e.Value):
+					variables = append(variables, Object{"name": e.Name, "value": *e.Value})
 				}
 			}
 			for _, r := range g.RestartOn {
@@ -130,6 +131,19 @@ func (p *policies) expected(t *testing.T, pod Object, says []given, all bool) (s
 		line = append(line, stored(Object{"spec": Object{"containers": []any{c}}}))
 	}
 	return strings.Join(line, " "), n
+}
+
+// copied is a GOMEMLIMIT in pods whose annotation says that snug has added it.
+const copied = "99MiB"
+
+// replace replaces that value of a variable, and reports whether there was one.
+func replace(variables []Object, name, with string) (found bool) {
+	for i, v := range variables {
+		if v["name"] == name && v["value"] == copied {
+			variables[i], found = Object{"name": name, "value": with}, true // not in the pod
+		}
+	}
+	return found
 }
 
 func anys(of []Object) []any {
@@ -256,6 +270,10 @@ func randomPod(r *rand.Rand, name string) Object {
 		main = append(main, container(n))
 	}
 	spec["containers"] = main
-	return Object{"apiVersion": "v1", "kind": "Pod",
-		"metadata": Object{"name": name, "namespace": pick(in, in, out, neutral, limited, system, apart), "labels": labels}, "spec": spec}
+	meta := Object{"name": name, "namespace": pick(in, in, out, neutral, limited, system, apart), "labels": labels}
+	if a := main[0].(Object); chance(15) && a["env"] == nil {
+		a["env"] = []any{Object{"name": "GOMEMLIMIT", "value": copied}}
+		meta["annotations"] = Object{"snug.dev/added": "a GOMEMLIMIT=" + copied + " (pod-memory-share); gone GOMEMLIMIT=1MiB (pod-memory-share)"}
+	}
+	return Object{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 }

@@ -187,6 +187,14 @@ spec: {containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu:
 		t.Errorf("the pod's own annotation is %v", got)
 	}
 
+	// Copied from another pod: the true part is corrected, the other one is removed.
+	twin := `metadata: {name: copied, annotations: {snug.dev/added: "a GOMEMLIMIT=1MiB (pod-memory-share); b GOMEMLIMIT=1MiB (pod-memory-share)"}}
+spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 1MiB}], resources: {limits: {memory: 512Mi}}}, {name: b, image: x}]}`
+	a = Must(t, p.Create(t, pods+"?dryRun=All", twin))
+	if got, want := added(a.Object), "a GOMEMLIMIT=460MiB (pod-memory-share)"; got != want || stored(a.Object) != "a{GOMEMLIMIT=460MiB} b{}" {
+		t.Errorf("a copy: %s, annotation %q, want %q", stored(a.Object), got, want)
+	}
+
 	out := strings.NewReplacer("annotated", "changed", "gomaxprocs: enabled", "inject: disabled").Replace(pod)
 	a = Must(t, p.Create(t, pods, out))
 	t.Cleanup(func() { p.Delete(t, pods+"/changed") })

@@ -274,6 +274,9 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 	switch {
 	case in || !known:
 		patch = c.Decide(&pod, found.Container.Name, found.Facts)
+		if from := correct(c, &pod, found, &patch); from != "" {
+			texts[podpatch.MemoryShare] = "Replaces " + finding.UTF8(from) + ", which the annotation " + policy.AddedAnnotation + " lists as added by snug"
+		}
 	case wrong != "" && !slices.Contains(c.Namespaces, pod.Namespace):
 		patch = podpatch.Nothing(podpatch.LabelWrong)
 		texts[podpatch.LabelWrong] = wrongLabel(wrong)
@@ -304,6 +307,31 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 		g.Reasons = append(g.Reasons, finding.GivenWhy{Knob: r.Knob, Reason: r.Code, Text: cmp.Or(texts[r.Code], titles[r.Code])})
 	}
 	return g
+}
+
+// correct adds to a patch the GOMEMLIMIT that replaces one which snug has added to the container, and
+// returns the old value; "" = it needs none. A copy of a pod has the variable and the annotation.
+func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *podpatch.Patch) (from string) {
+	note, container := found.Pod.Value().Note(), found.Container.Value()
+	for _, v := range container.Env.Vars {
+		if !note.Sized(container, v) {
+			continue
+		}
+		facts := found.Facts
+		facts.Set = nil
+		due := c.Decide(about, container.Name, facts)
+		for _, e := range due.Env {
+			if e.Name != v.Name || e.Value == v.Value {
+				continue
+			}
+			of := func(r podpatch.Reason) bool { return r.Knob == v.Name }
+			patch.Env = append(patch.Env, e)
+			patch.Reasons = slices.DeleteFunc(patch.Reasons, of)
+			patch.Reasons = append(patch.Reasons, due.Reasons[slices.IndexFunc(due.Reasons, of)])
+			return v.Value
+		}
+	}
+	return ""
 }
 
 // wrongLabel returns the text of the policies' warning of labels.

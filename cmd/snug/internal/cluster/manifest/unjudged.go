@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
@@ -66,8 +67,8 @@ func (f *File) unjudged() []Problem {
 		n++
 		text := strings.TrimSpace(string(line))
 		m := assigned().FindStringSubmatch(text)
-		if m == nil || judged[n] || strings.HasPrefix(text, "#") {
-			continue
+		if m == nil || judged[n] || strings.HasPrefix(text, "#") || strings.Contains(text, podpatch.Prefix) {
+			continue // snug's annotations list variables
 		}
 		all = append(all, Problem{Line: n, Why: m[1] + m[2] + " is set here, in a form that was not judged"})
 	}

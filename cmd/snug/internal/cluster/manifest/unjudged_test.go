@@ -48,7 +48,7 @@ stringData:
 ---
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: c}
+metadata: {name: c, annotations: {snug.dev/added: a GOMEMLIMIT=460MiB (pod-memory-share)}}
 data:
   GOGC: "100"
 ---

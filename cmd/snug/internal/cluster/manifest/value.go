@@ -11,7 +11,7 @@ func (p *Pod) Value() *pod.Pod {
 		return p.value
 	}
 	w := walker{left: 10_000}
-	p.value = &pod.Pod{Spec: pod.Spec{
+	p.value = &pod.Pod{Metadata: &pod.Metadata{Annotations: pod.Texts{Of: texts(p.meta, "annotations")}}, Spec: pod.Spec{
 		RestartPolicy: text(w.get(p.spec, "restartPolicy")),
 		OS:            pod.OS{Name: p.os[0]}, NodeSelector: pod.Texts{Of: map[string]string{pod.OSLabel: p.os[1]}},
 	}}

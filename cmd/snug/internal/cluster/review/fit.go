@@ -3,7 +3,6 @@
 package review
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +17,7 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	var all, restarts, outdated patch
 	var given, left reasons
 	notes := &p.Metadata.Annotations
-	before := noted(notes.Of[policy.AddedAnnotation])
+	before := p.Note()
 	beside := p.Beside()
 	workload := p.Metadata.Workload()
 	each := func(containers []pod.Container, at string, as func(*pod.Container) pod.Role) {
@@ -34,15 +33,16 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 			restarts.resizePolicy(c, at, number, d.Resize)
 			given.add(c, &d, true)
 			left.add(c, &d, false)
-			if len(before.parts) == 0 || !slices.ContainsFunc(c.Env.Vars, isWritten) {
-				continue
-			}
-			facts.Set = nil
-			due := memlimit(r.Config.DecideKnowing(about, c.Name, facts).Env)
 			for _, v := range c.Env.Vars {
-				if !isWritten(v) || due == "" || due == v.Value || !before.correct(entry(c, v.Value), entry(c, due)) {
-					continue // not added by snug, or correct
+				if !before.Sized(c, v) {
+					continue
 				}
+				facts.Set = nil
+				due := memlimit(r.Config.DecideKnowing(about, c.Name, facts).Env)
+				if due == "" || due == v.Value {
+					continue
+				}
+				before.Correct(c, v.Value, due)
 				outdated.replace(at, number, "/env/", strconv.Itoa(v.At), "/value")
 				outdated.text(due)
 				outdated.done()
@@ -54,39 +54,33 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 
 	all.join(restarts)
 	all.join(outdated)
-	done, key, text := Patched, policy.AddedAnnotation, ""
-	if len(all) > 0 {
-		if text = given.String(); before.text != "" {
-			text = strings.TrimSuffix(before.corrected()+separator+text, separator)
+	done, key, text := Patched, policy.AddedAnnotation, before.With(given.String())
+	if r.Config.Observe {
+		done, key = Observed, policy.ObservedAnnotation
+		if len(all) == 0 {
+			text = ""
 		}
 	}
-	if text != "" && notes.Of[key] != text && notes.Size+len(key)+len(text) > maxAnnotations {
+	if len(all) > 0 && notes.Of[key] != text && notes.Size+len(key)+len(text) > pod.MaxAnnotations {
 		return nil, Unchanged // without the annotation, snug could not recognize its own values
 	}
-	if r.Config.Observe {
-		done, key, all = Observed, policy.ObservedAnnotation, nil
-	}
 	switch {
-	case text != "":
+	case len(all) > 0:
 		left.Reset()
-	case before.text != "": // variables were added before
+	case before.With("") != "": // variables were added before
 		done = Unchanged
 		left.Reset()
 	default:
 		done = Skipped
+	}
+	if r.Config.Observe {
+		all = nil
 	}
 	all.annotate(notes, key, text, left.String())
 	if len(all) == 0 {
 		return nil, Unchanged
 	}
 	return all, done
-}
-
-// isWritten reports whether a variable is a GOMEMLIMIT that snug may have written: a value in the
-// format of units.GoMebibytes.
-func isWritten(v pod.Var) bool {
-	digits := strings.TrimSuffix(v.Value, "MiB")
-	return v.Name == pod.Memory && !v.Reference && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
 // memlimit returns the GOMEMLIMIT among variables to set, "" = none.
@@ -97,51 +91,6 @@ func memlimit(due []podpatch.Env) string {
 		}
 	}
 	return ""
-}
-
-// entry returns the part of the annotation for a GOMEMLIMIT of a container.
-func entry(c *pod.Container, value string) string {
-	return c.Name + " " + pod.Memory + "=" + value + " (" + podpatch.MemoryShare + ")"
-}
-
-// separator separates the parts of an annotation.
-const separator = "; "
-
-// note is an annotation that lists what was added. It is a map, because a pod may have thousands
-// of variables and parts.
-type note struct {
-	text  string
-	parts map[string]string // old part -> new part; nil = none
-}
-
-// noted parses an annotation. One above the maximum size counts as none.
-func noted(text string) note {
-	if text == "" || len(text) > maxAnnotations {
-		return note{}
-	}
-	n := note{text, map[string]string{}}
-	for part := range strings.SplitSeq(text, separator) {
-		n.parts[part] = part
-	}
-	return n
-}
-
-// correct replaces a part, unless it has been replaced. It reports whether the part is there.
-func (n *note) correct(part, now string) bool {
-	is, ok := n.parts[part]
-	if ok && is == part {
-		n.parts[part] = now
-	}
-	return ok
-}
-
-// corrected returns the new annotation.
-func (n *note) corrected() string {
-	parts := strings.Split(n.text, separator)
-	for i, part := range parts {
-		parts[i] = n.parts[part]
-	}
-	return strings.Join(parts, separator)
 }
 
 // variables adds variables to the env of a container.
@@ -192,7 +141,7 @@ func (w *reasons) add(c *pod.Container, d *podpatch.Patch, given bool) {
 			continue
 		}
 		if w.Len() > 0 {
-			w.WriteString(separator)
+			w.WriteString(pod.Separator)
 		}
 		w.WriteString(c.Name)
 		w.WriteByte(' ')
@@ -207,11 +156,6 @@ func (w *reasons) add(c *pod.Container, d *podpatch.Patch, given bool) {
 	}
 }
 
-// maxAnnotations bounds the annotations of an object, keys and values, in bytes. The API server
-// refuses more.
-// Source: k8s.io/apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB.
-const maxAnnotations = 256 << 10
-
 const annotations = "/metadata/annotations"
 
 // annotate writes given, what is or would be added, to the annotation of a key, or left, why
@@ -221,9 +165,9 @@ const annotations = "/metadata/annotations"
 func (p *patch) annotate(notes *pod.Texts, key, given, left string) {
 	for _, a := range [...]struct{ key, text string }{{key, given}, {pod.SkippedAnnotation, left}} {
 		switch old, ok := notes.Of[a.key]; {
-		case a.text == "" && ok && a.key != policy.AddedAnnotation:
+		case a.text == "" && old != "":
 			p.remove(annotations, "/", pointer.Replace(a.key))
-		case a.text == "" || ok && old == a.text || notes.Size+len(a.key)+len(a.text) > maxAnnotations:
+		case a.text == "" || ok && old == a.text || notes.Size+len(a.key)+len(a.text) > pod.MaxAnnotations:
 		default:
 			if !notes.Given {
 				p.add(annotations)

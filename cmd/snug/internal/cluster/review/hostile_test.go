@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 )
 
@@ -189,17 +190,6 @@ func allocated(work func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLongAnnotation: an annotation above the maximum size is ignored.
-func TestLongAnnotation(t *testing.T) {
-	const said = "a GOMEMLIMIT=1 (pod-memory-share)"
-	for size, corrected := range map[int]bool{maxAnnotations: true, maxAnnotations + 1: false} {
-		n := noted(said + separator + strings.Repeat("x", size-len(said+separator)))
-		if n.correct(said, "y") != corrected {
-			t.Errorf("%d bytes: corrected %t", size, !corrected)
-		}
-	}
-}
-
 func TestListed(t *testing.T) {
 	for _, c := range []struct {
 		names string
@@ -225,7 +215,7 @@ func TestListed(t *testing.T) {
 // TestNotTouched: pods that are given nothing, or with values that snug did not add.
 func TestNotTouched(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
-	const given = "containers: [{name: a, resources: {limits: {memory: 1Gi}}}]"
+	const given, largest = "containers: [{name: a, resources: {limits: {memory: 1Gi}}}]", pod.MaxAnnotations
 	env := func(entry string) string {
 		return "containers: [{name: a, env: [{name: GOMEMLIMIT, " + entry + "}], resources: {limits: {memory: 1Gi}}}]"
 	}
@@ -234,10 +224,9 @@ func TestNotTouched(t *testing.T) {
 		annotations object
 	}{
 		"a mirror of a static pod": {given, object{"kubernetes.io/config.mirror": "x"}},
-		"no room for the note":     {given, object{"x": strings.Repeat("y", maxAnnotations-20)}},
+		"no room for the note":     {given, object{"x": strings.Repeat("y", largest-20)}},
 		"off":                      {env("value: 'off'"), object{policy.AddedAnnotation: "a GOMEMLIMIT=off (pod-memory-share)"}},
 		"in another unit":          {env("value: 1GiB"), object{policy.AddedAnnotation: "a GOMEMLIMIT=1GiB (pod-memory-share)"}},
-		"a value and a reference":  {env("value: 460MiB, valueFrom: {resourceFieldRef: {resource: limits.memory}}"), object{policy.AddedAnnotation: "a GOMEMLIMIT=460MiB (pod-memory-share)"}},
 	} {
 		pod := podOf(t, enabled, c.spec)
 		pod["metadata"].(object)["annotations"] = c.annotations

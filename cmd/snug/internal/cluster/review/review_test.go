@@ -355,12 +355,20 @@ func TestFitCorrects(t *testing.T) {
 		{"less memory", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 64Mi}}}", given, "a{A=b GOMEMLIMIT=56MiB}", "added a GOMEMLIMIT=56MiB (pod-memory-share)"},
 		{"the same", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 512Mi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given},
 		{"too little memory", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 63Mi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given},
-		{"another value in the annotation", "", "{name: a, " + env("461MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=461MiB}", "added " + given},
-		{"another container in the annotation", "", "{name: ba, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "ba{A=b GOMEMLIMIT=460MiB}", "added " + given},
+		{"another value in the annotation", "", "{name: a, " + env("461MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=461MiB}", "skipped a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-env-set)"},
+		{"a copied annotation without the value", "", "{name: a, resources: {limits: {memory: 1Gi}}}", given, "a{GOMEMLIMIT=921MiB}", "added a GOMEMLIMIT=921MiB (pod-memory-share)"},
+		{"a copied annotation, and nothing to add", "", "{name: a}", given, "a{}", "skipped a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit)"},
+		{"a part that is true and one that is not", "", "{name: a, env: [{name: GOMAXPROCS, value: '2'}], resources: {limits: {memory: 1Gi}}}", "a GOMAXPROCS=2 (pod-procs-value); " + given,
+			"a{GOMAXPROCS=2 GOMEMLIMIT=921MiB}", "added a GOMAXPROCS=2 (pod-procs-value); a GOMEMLIMIT=921MiB (pod-memory-share)"},
+		{"true, and nothing to correct", "", "{name: a, env: [{name: GOMAXPROCS, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]}, {name: b}", given + "; a GOMAXPROCS (pod-procs-reference)",
+			"a{GOMAXPROCS<limits.cpu/<nil>} b{}", "added a GOMAXPROCS (pod-procs-reference)"},
+		{"another container in the annotation", "", "{name: ba, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "ba{A=b GOMEMLIMIT=460MiB}", "skipped ba GOMAXPROCS (pod-no-cpu-limit); ba GOMEMLIMIT (pod-env-set)"},
 		{"no annotation", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}", "", "a{A=b GOMEMLIMIT=460MiB}", "skipped a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-env-set)"},
 		{"twice in one list", "", "{name: a, env: [{name: GOMEMLIMIT, value: 460MiB}, {name: GOMEMLIMIT, value: 460MiB}], resources: {limits: {memory: 1Gi}}}", given, "a{GOMEMLIMIT=921MiB GOMEMLIMIT=921MiB}", "added a GOMEMLIMIT=921MiB (pod-memory-share)"},
 		{"with a new container", "", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}, {name: b, resources: {limits: {memory: 1Gi}}}", "x y (z); " + given,
-			"a{A=b GOMEMLIMIT=921MiB} b{GOMEMLIMIT=921MiB}", "added x y (z); a GOMEMLIMIT=921MiB (pod-memory-share); b GOMEMLIMIT=921MiB (pod-memory-share)"},
+			"a{A=b GOMEMLIMIT=921MiB} b{GOMEMLIMIT=921MiB}", "added a GOMEMLIMIT=921MiB (pod-memory-share); b GOMEMLIMIT=921MiB (pod-memory-share)"},
+		{"a value and a reference", "", "{name: a, env: [{name: GOMEMLIMIT, value: 460MiB, valueFrom: {resourceFieldRef: {resource: limits.memory}}}], resources: {limits: {memory: 1Gi}}}", given,
+			"a{GOMEMLIMIT<limits.memory/<nil>}", "skipped a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-env-set)"},
 		{"with a new envFrom", "", "{name: a, " + env("460MiB") + ", envFrom: [{secretRef: {name: s}}], resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given},
 		{"observed", "mode: observe", "{name: a, " + env("460MiB") + ", resources: {limits: {memory: 1Gi}}}", given, "a{A=b GOMEMLIMIT=460MiB}", "added " + given + " observed a GOMEMLIMIT=921MiB (pod-memory-share)"},
 	} {
@@ -419,7 +427,8 @@ func TestFitBeside(t *testing.T) {
 // TestFitAnnotationsFull: no annotation is added above the maximum size, which would block the pod.
 func TestFitAnnotationsFull(t *testing.T) {
 	r := &Reviewer{Config: configured(t, "")}
-	for size, annotated := range map[int]bool{maxAnnotations - 100: true, maxAnnotations - 20: false} {
+	const largest = pod.MaxAnnotations
+	for size, annotated := range map[int]bool{largest - 100: true, largest - 20: false} {
 		for _, spec := range []string{"containers: [{name: a, resources: {limits: {memory: 1Gi}}}]", "containers: [{name: a, env: [{name: GOMEMLIMIT, value: '1'}]}]"} {
 			pod := podOf(t, enabled, spec)
 			pod["metadata"].(object)["annotations"] = object{"x": strings.Repeat("y", size-1)}
@@ -429,7 +438,7 @@ func TestFitAnnotationsFull(t *testing.T) {
 			for k, v := range notes {
 				total += len(k) + len(v.(string))
 			}
-			if total > maxAnnotations || len(notes) == 1 && annotated && strings.Contains(spec, "1Gi") || len(notes) == 2 && !annotated {
+			if total > largest || len(notes) == 1 && annotated && strings.Contains(spec, "1Gi") || len(notes) == 2 && !annotated {
 				t.Errorf("%d bytes before, %d after in %d annotations", size, total, len(notes))
 			}
 		}
