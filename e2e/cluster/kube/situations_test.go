@@ -195,6 +195,11 @@ spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 1MiB}], 
 		t.Errorf("a copy: %s, annotation %q, want %q", stored(a.Object), got, want)
 	}
 
+	a = Must(t, p.Create(t, pods+"?dryRun=All", strings.NewReplacer("annotated", "nothing", "memory: 512Mi, cpu: 1", "memory: 63Mi").Replace(pod)))
+	if got, want := note(a.Object, "skipped"), "a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-memory-small); b GOMAXPROCS (pod-no-cpu-limit); b GOMEMLIMIT (pod-no-memory-limit)"; got != want || added(a.Object) != "" {
+		t.Errorf("nothing to add: %q, want %q", got, want)
+	}
+
 	out := strings.NewReplacer("annotated", "changed", "gomaxprocs: enabled", "inject: disabled").Replace(pod)
 	a = Must(t, p.Create(t, pods, out))
 	t.Cleanup(func() { p.Delete(t, pods+"/changed") })

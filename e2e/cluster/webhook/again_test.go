@@ -198,7 +198,10 @@ func (l *lab) beside(t *testing.T) {
 			r := hook.Start(t, l.exe, l.at, s, "--config", config, "--secret", "beside", "--facts", "beside", "--agents", agent.Listener.Addr().String())
 			hook.Until(t, "the webhook has the facts", r.Said, func() bool { return strings.Contains(r.Get("/metrics"), "snug_webhook_facts 2\n") })
 			const bare = "containers: [{name: a, image: x}]"
-			l.Until(t, "the webhook is called", func() bool { _, said := ask("unknown", bare); return said != "" })
+			if _, said := ask("unknown", bare); said != c.none {
+				t.Errorf("policies alone, and nothing to add: %s", said)
+			}
+			l.Until(t, "the webhook is called", func() bool { _, said := ask("old", one); return strings.Contains(said, procs) })
 			for range 5 {
 				for name, want := range c.want {
 					if line, said := ask(name, one); line != want[0] || said != c.key+want[1] {

@@ -96,6 +96,7 @@ because JSON numbers would be printed as floating point.
   "RestartLabel" "snug.dev/restart-on-resize"
   "AddedAnnotation" "snug.dev/added"
   "ObservedAnnotation" "snug.dev/observed"
+  "SkippedAnnotation" "snug.dev/skipped"
   "Enabled" "enabled"
   "Disabled" "disabled"
   "MemoryShare" $share

@@ -23,6 +23,11 @@ app.kubernetes.io/instance: {{ $.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
+{{/* Labels of the component's pods, to which users add some; takes (list $ component added). Neither policies nor webhook change snug's own pods. */}}
+{{- define "snug.podLabels" -}}
+{{- toYaml (merge (deepCopy (index . 2)) (dict "snug.dev/inject" "disabled") (include "snug.selector" . | fromYaml)) -}}
+{{- end -}}
+
 {{- define "snug.image" -}}
 {{- with .Values.image -}}
 {{- $at := required "image.repository is empty; hint: leave it out for the published image, or name your copy, --set image.repository=registry.example/snug" .repository -}}

@@ -21,9 +21,6 @@ const (
 	maxPodVars    = 4000 // kept variables of a pod
 )
 
-// SkippedAnnotation says why a pod that is opted in was given nothing.
-const SkippedAnnotation = "snug.dev/skipped"
-
 // MirrorAnnotation is on the API object of a static pod, which is only a copy of what runs.
 // Both annotations are the hash of its manifest.
 // Source: k8s.io/kubernetes/pkg/kubelet/types, ConfigMirrorAnnotationKey and
@@ -38,7 +35,7 @@ const (
 var ofInterest = func() map[string]string {
 	all := map[string]string{}
 	for _, key := range []string{policy.InjectLabel, policy.ProcsLabel, policy.RestartLabel, podid.HashLabel, podid.RolloutHashLabel,
-		policy.AddedAnnotation, policy.ObservedAnnotation, SkippedAnnotation, MirrorAnnotation, HashAnnotation, OSLabel} {
+		policy.AddedAnnotation, policy.ObservedAnnotation, policy.SkippedAnnotation, MirrorAnnotation, HashAnnotation, OSLabel} {
 		all[key] = key
 	}
 	return all

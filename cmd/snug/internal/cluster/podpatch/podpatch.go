@@ -154,7 +154,7 @@ func (p *Patch) excluded(c *Container, policy *Policy, knob string) bool {
 	case c.Program.State == Unknown && !policy.OptIn:
 		p.because(UnknownProgram, knob, 0)
 	case c.Set[knob]:
-		if knob == "GOMAXPROCS" && c.follows() && c.CPULimit.State == limits.Known {
+		if _, limited := c.cpuLimit(); knob == "GOMAXPROCS" && c.follows() && limited {
 			p.because(ProcsPinned, knob, 0)
 			return true
 		}
@@ -173,6 +173,12 @@ func (c *Container) follows() bool {
 	return c.Program.State == IsGo && !g.Blind && g.Minor >= 25
 }
 
+// cpuLimit returns the CPU limit in thousandths of a core; false = none, or unknown.
+func (c *Container) cpuLimit() (int64, bool) {
+	limit, ok := c.CPULimit.Get()
+	return limit, ok && limit < MaxMilli
+}
+
 // MaxMilli and MaxBytes are above those of any machine: an amount of MaxMilli or more, or
 // above MaxBytes, counts as no limit.
 const (
@@ -185,8 +191,7 @@ func (p *Patch) procs(c *Container, policy *Policy) {
 	if p.excluded(c, policy, knob) {
 		return
 	}
-	limit, limited := c.CPULimit.Get()
-	limited = limited && limit < MaxMilli
+	limit, limited := c.cpuLimit()
 	switch {
 	case c.CPULimit.State == limits.Unknown:
 		p.because(UnknownLimit, knob, 0)

@@ -32,6 +32,8 @@ const (
 	AddedAnnotation = podpatch.Prefix + "added"
 	// ObservedAnnotation lists what a pod would have been given, and why, in the same words.
 	ObservedAnnotation = podpatch.Prefix + "observed"
+	// SkippedAnnotation says why a pod that is opted in was given nothing.
+	SkippedAnnotation = podpatch.Prefix + "skipped"
 
 	Enabled, Disabled = "enabled", "disabled"
 )

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +143,16 @@ func TestRender(t *testing.T) {
 		// Each policy has its binding.
 		if objects := documents(t, got); len(objects) != 2*policies {
 			t.Errorf("%s: %d objects, want %d", file, len(objects), 2*policies)
+		}
+	}
+}
+
+// TestCodes: each reason in a policy is one that snug explain knows.
+func TestCodes(t *testing.T) {
+	c := parsed(t, everything)
+	for _, code := range regexp.MustCompile(`"pod-[a-z-]+"`).FindAllString(policy.Render(&c), -1) {
+		if !strings.Contains(podpatch.Words, "\n## "+strings.Trim(code, `"`)+" (reason)\n") {
+			t.Errorf("unknown reason %s", code)
 		}
 	}
 }

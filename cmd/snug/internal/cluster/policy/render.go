@@ -27,7 +27,7 @@ type rendering struct {
 	Warn     *rendering // a copy that only warns, whatever Check is
 	Here     string     // only the chart sets it: the namespace without which the policies do nothing
 
-	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, Enabled, Disabled string
+	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, SkippedAnnotation, Enabled, Disabled string
 
 	// MemoryShare is GOMEMLIMIT in bytes, from x.memory. It is unset if the limit is below
 	// MinMemory or the share below MinShare.
@@ -50,7 +50,7 @@ func action(a Action) string { return strings.ToUpper(string(a[:1])) + string(a[
 func Render(c *Config) string {
 	r := rendering{
 		Config:      c,
-		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, Enabled: Enabled, Disabled: Disabled,
+		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, SkippedAnnotation: SkippedAnnotation, Enabled: Enabled, Disabled: Disabled,
 		MinMemory: plan.MinMemory, MinShare: plan.MinValue,
 		MaxCores: podpatch.MaxMilli / 1000, MaxBytes: podpatch.MaxBytes,
 	}

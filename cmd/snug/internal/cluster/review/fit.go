@@ -163,7 +163,7 @@ const annotations = "/metadata/annotations"
 // holds, and omits a text that is too long. Annotations count by their JSON text, which may be
 // longer than their value.
 func (p *patch) annotate(notes *pod.Texts, key, given, left string) {
-	for _, a := range [...]struct{ key, text string }{{key, given}, {pod.SkippedAnnotation, left}} {
+	for _, a := range [...]struct{ key, text string }{{key, given}, {policy.SkippedAnnotation, left}} {
 		switch old, ok := notes.Of[a.key]; {
 		case a.text == "" && old != "":
 			p.remove(annotations, "/", pointer.Replace(a.key))

@@ -18,9 +18,6 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// skippedAnnotation is pod.SkippedAnnotation; in some tests, pod is a variable.
-const skippedAnnotation = pod.SkippedAnnotation
-
 // object is a pod, or a part of one, as JSON.
 type object = map[string]any
 
@@ -236,11 +233,11 @@ func TestFit(t *testing.T) {
 			if got != c.want {
 				t.Errorf("\ngot  %s\nwant %s", got, c.want)
 			}
-			added, skipped := notes[policy.AddedAnnotation], notes[skippedAnnotation]
+			added, skipped := notes[policy.AddedAnnotation], notes[policy.SkippedAnnotation]
 			if outcome == Patched && (added == nil || skipped != nil) || outcome == Skipped && (added != nil || skipped == nil) {
 				t.Errorf("%s, and annotations %v", outcome, notes)
 			}
-			if said := fmt.Sprint(notes[map[Outcome]string{Patched: policy.AddedAnnotation, Skipped: skippedAnnotation}[outcome]]); c.said != "" && said != c.said {
+			if said := fmt.Sprint(notes[map[Outcome]string{Patched: policy.AddedAnnotation, Skipped: policy.SkippedAnnotation}[outcome]]); c.said != "" && said != c.said {
 				t.Errorf("\nsaid %s\nwant %s", said, c.said)
 			}
 		})
@@ -407,10 +404,10 @@ func TestFitBeside(t *testing.T) {
 		notes        object
 	}{
 		{"nothing left to add", "", nil, object{policy.AddedAnnotation: given}, "a{GOMEMLIMIT=460MiB}", object{policy.AddedAnnotation: given}},
-		{"nothing left to add, and nothing added before", "", nil, object{policy.AddedAnnotation: given, skippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.AddedAnnotation: given}},
-		{"a program that is known by now", "", old, object{policy.AddedAnnotation: given, skippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB GOMAXPROCS<limits.cpu/1}", object{policy.AddedAnnotation: given + "; a GOMAXPROCS (pod-procs-reference)"}},
-		{"observed, and nothing would be added any more", "mode: observe", nil, object{policy.ObservedAnnotation: given}, "a{GOMEMLIMIT=460MiB}", object{skippedAnnotation: "a GOMAXPROCS (pod-procs-follow); a GOMEMLIMIT (pod-env-set)"}},
-		{"observed, and something else would be added", "mode: observe", old, object{policy.ObservedAnnotation: given, skippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.ObservedAnnotation: "a GOMAXPROCS (pod-procs-reference)"}},
+		{"nothing left to add, and nothing added before", "", nil, object{policy.AddedAnnotation: given, policy.SkippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.AddedAnnotation: given}},
+		{"a program that is known by now", "", old, object{policy.AddedAnnotation: given, policy.SkippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB GOMAXPROCS<limits.cpu/1}", object{policy.AddedAnnotation: given + "; a GOMAXPROCS (pod-procs-reference)"}},
+		{"observed, and nothing would be added any more", "mode: observe", nil, object{policy.ObservedAnnotation: given}, "a{GOMEMLIMIT=460MiB}", object{policy.SkippedAnnotation: "a GOMAXPROCS (pod-procs-follow); a GOMEMLIMIT (pod-env-set)"}},
+		{"observed, and something else would be added", "mode: observe", old, object{policy.ObservedAnnotation: given, policy.SkippedAnnotation: "x"}, "a{GOMEMLIMIT=460MiB}", object{policy.ObservedAnnotation: "a GOMAXPROCS (pod-procs-reference)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &Reviewer{Config: configured(t, c.config), Program: c.program}
