@@ -253,6 +253,7 @@ func TestNeedsImage(t *testing.T) {
 			"agent.enabled=false,webhook.enabled=true":       true,
 			"image.digest=sha256:" + strings.Repeat("0", 64): true,
 			"agent.enabled=false,policy.enabled=true":        false,
+			"agent.enabled=false,policy.checks=true":         false,
 		} {
 			_, err := h.try(t, "", "template", release, folder, "-n", namespace, kubeVersion, "--set", "image.repository=,"+set)
 			if needed != (err != nil) || needed && !strings.Contains(err.Error(), "image.repository is empty; hint: ") {

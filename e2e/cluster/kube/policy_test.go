@@ -87,10 +87,11 @@ func (p *policies) namespaces(t *testing.T) {
 	Must(t, p.Create(t, "/api/v1/namespaces/"+limited+"/limitranges", limitRange))
 }
 
-// apply puts the policies of a configuration in force until the test ends; "" = the default.
-func (p *policies) apply(t *testing.T, config string) {
+// apply puts the policies of a configuration in force until the test ends; "" = the default. flags are
+// more flags of snug policy.
+func (p *policies) apply(t *testing.T, config string, flags ...string) {
 	t.Helper()
-	args := []string{"policy"}
+	args := append([]string{"policy"}, flags...)
 	if config != "" {
 		file := filepath.Join(t.TempDir(), "snug.yaml")
 		if err := os.WriteFile(file, []byte(config), 0o644); err != nil {

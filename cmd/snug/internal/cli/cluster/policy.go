@@ -27,7 +27,7 @@ import (
 )
 
 func NewPolicy(u *ui.UI) *cobra.Command {
-	var begin bool
+	var begin, checks bool
 	var try []string
 	cmd := &cobra.Command{
 		Use:   "policy [CONFIG]",
@@ -40,12 +40,15 @@ webhook: Kubernetes 1.36 and later enforces them itself.
   NAME-resize  warns of a resize in place that leaves a variable stale
   NAME-values  warns of values that kill or mislead a Go program
 
+--checks prints only the last two. They change no pod, and Kubernetes 1.30 and later has them.
+
 A namespace or a pod opts in with the label snug.dev/inject=enabled. --try shows what pods
 of manifests would be given, and why; it applies nothing. It reads limits from the pods, and
 LimitRanges and labels of namespaces if these are among the manifests. If the label of an
 unknown namespace decides, it shows the container as if it were opted in.`,
 		Example: `  snug cluster policy | kubectl apply -f -
   snug cluster policy --init >snug.yaml
+  snug cluster policy --checks | kubectl apply -f -
   snug cluster policy snug.yaml --try deploy/
   helm template ./chart | snug cluster policy --try -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,8 +56,8 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 				return message.Usage("more than one configuration, "+message.Typed(args...), "name one; --try names manifests")
 			}
 			if begin {
-				if len(args) > 0 || len(try) > 0 || u.JSON {
-					return message.Usage("--init uses no configuration, --try or --json", "snug cluster policy --init >snug.yaml")
+				if len(args) > 0 || len(try) > 0 || checks || u.JSON {
+					return message.Usage("--init uses no configuration, --try, --checks or --json", "snug cluster policy --init >snug.yaml")
 				}
 				return u.Write([]byte(policy.Default))
 			}
@@ -63,12 +66,20 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 				return err
 			}
 			if len(try) > 0 {
+				if checks {
+					return message.Usage("--checks with --try", "checks give pods nothing; snug lint looks for the same values and more")
+				}
 				if slices.Contains(args, "-") && slices.Contains(try, "-") {
 					return message.Usage("stdin is named twice, -", "it can be read once")
 				}
 				return tryPolicy(u, &c, args, try)
 			}
-			d := &finding.Policy{Head: finding.NewHead(finding.KindPolicy), YAML: policy.Render(&c)}
+			d := &finding.Policy{Head: finding.NewHead(finding.KindPolicy)}
+			if d.YAML = policy.Render(&c); checks {
+				if d.YAML = policy.Checks(&c); d.YAML == "" {
+					return message.Usage("--checks, and the configuration turns them off", "write check: warn or resize: warn in it")
+				}
+			}
 			if d.Objects, err = yamlObjects(d.YAML); err != nil {
 				return err
 			}
@@ -79,6 +90,7 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 	u.JSONFlag(cmd.Flags())
 	flags := cmd.Flags()
 	flags.BoolVar(&begin, "init", false, "print a configuration to start from, with every key explained")
+	flags.BoolVar(&checks, "checks", false, "print only the policies that warn, for Kubernetes 1.30 and later")
 	flags.StringArrayVar(&try, "try", nil, "show what the pods in `FILE|DIR|-` would be given; repeatable")
 	return cmd
 }
@@ -88,7 +100,7 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 func policyFlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "for" {
-		return message.Usage("unknown flag, --for", "policies are for Kubernetes; docs/examples/kyverno in the repository has them for Kyverno")
+		return message.Usage("unknown flag, --for", "policies are for Kubernetes 1.36, with --checks for 1.30; docs/examples/kyverno in the repository has them for Kyverno")
 	}
 	return ui.FlagError(cmd.CommandPath(), cmd.Flags(), err)
 }

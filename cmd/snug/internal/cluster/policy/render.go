@@ -47,7 +47,25 @@ type rendering struct {
 func action(a Action) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
 
 // Render returns the policies, for Kubernetes 1.36 and later, as YAML documents.
-func Render(c *Config) string {
+func Render(c *Config) string { return render(c, append([]string{"fit"}, checks(c)...)) }
+
+// Checks returns the policies that change no pod, for Kubernetes 1.30 and later, as YAML documents;
+// "" = the configuration turns them off.
+func Checks(c *Config) string { return render(c, checks(c)) }
+
+// checks returns the names of the templates of the checks that are on.
+func checks(c *Config) []string {
+	var parts []string
+	if c.Resize != Off {
+		parts = append(parts, "resize")
+	}
+	if c.Check != Off {
+		parts = append(parts, "values")
+	}
+	return parts
+}
+
+func render(c *Config, parts []string) string {
 	r := rendering{
 		Config:      c,
 		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, SkippedAnnotation: SkippedAnnotation, Enabled: Enabled, Disabled: Disabled,
@@ -57,14 +75,7 @@ func Render(c *Config) string {
 	r.Codes.Memory, r.Codes.Reference, r.Codes.Value, r.Codes.Request = podpatch.MemoryShare, podpatch.ProcsReference, podpatch.ProcsValue, podpatch.ProcsRequest
 	r.figures()
 
-	parts := []string{"fit"}
-	if c.Resize != Off {
-		parts = append(parts, "resize")
-	}
-	if c.Check != Off {
-		r.Action = action(c.Check)
-		parts = append(parts, "values")
-	}
+	r.Action = action(c.Check)
 	var b strings.Builder
 	for i, part := range parts {
 		if i > 0 {
