@@ -114,9 +114,9 @@ func (r *rollout) observed(t *testing.T) {
 	r.have(t)
 }
 
-// tried: --try on running pods predicts the additions of all pods, including snug's own.
+// tried: --try on running pods predicts the additions of all pods, and snug's own get none.
 func (r *rollout) tried(t *testing.T) {
-	want := len(r.list(t, "/api/v1/namespaces/snug/pods"))
+	want := 0
 	for _, w := range r.rows {
 		if w.spec == one { // given once opted in
 			want += w.pods

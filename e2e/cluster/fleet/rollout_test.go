@@ -18,7 +18,6 @@ import (
 type rollout struct {
 	*fleet
 	console *console
-	by      string // policy or webhook
 	rows    []row
 	before  map[string]string // a row's pods as stored without snug
 	said    string            // output of the last command
@@ -87,7 +86,7 @@ func TestRollout(t *testing.T) {
 
 func follow(t *testing.T, by string) {
 	network, flags := egress(t)
-	r := &rollout{fleet: newFleet(t, flags...), by: by, rows: unlabelled(size(t, 300)), before: map[string]string{}}
+	r := &rollout{fleet: newFleet(t, flags...), rows: unlabelled(size(t, 300)), before: map[string]string{}}
 	r.fleet.kubelet(t, network)
 	r.console = r.fleet.console(t, map[string]string{"snug": r.exe, "kubectl": kubebuild.Command(t, "kubectl"), "helm": kubebuild.Command(t, "helm4")})
 	r.namespaces(t, false)
@@ -218,11 +217,9 @@ func (r *rollout) wrong(t *testing.T, in []string) map[string]string {
 			line, said := hook.Stored(p)
 			want, note := r.before[w.key()], ""
 			if slices.Contains(in, w.in) && w.fate != left {
-				want = w.stored
+				want, note = w.stored, "skipped: "
 				if w.fate == given {
 					note = "added: "
-				} else if r.by == "webhook" {
-					note = "skipped: "
 				}
 			}
 			if line != want || !strings.Contains(said, note) || strings.Contains(said, "added: ") != (note == "added: ") {
