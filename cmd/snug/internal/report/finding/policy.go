@@ -31,12 +31,12 @@ type GivenContainer struct {
 	Container string     `json:"container"`
 	Role      string     `json:"container_role"` // main, init or sidecar
 	OptedIn   *bool      `json:"opted_in"`       // null = depends on the namespace's labels, which are unknown
-	Env       []GivenEnv `json:"env"`            // to add; if opted_in is null: provided the labels opt it in or, with inject "all", do not opt it out
+	Env       []GivenEnv `json:"env"`            // to add, or to put in the place of those of the same name; if opted_in is null: provided the labels opt it in or, with inject "all", do not opt it out
 	RestartOn []string   `json:"restart_on"`     // resources whose resize would then restart the container
 	Reasons   []GivenWhy `json:"reasons"`
 }
 
-// GivenEnv is a variable to add.
+// GivenEnv is a variable to set.
 type GivenEnv struct {
 	Name     string  `json:"name"`
 	Value    *string `json:"value"`    // null = a reference
