@@ -289,6 +289,25 @@ func TestSecurity(t *testing.T) {
 	})
 }
 
+// TestOwnPods: neither policies nor webhook change snug's own pods, because these are opted out.
+func TestOwnPods(t *testing.T) {
+	gate.Need(t, "chart")
+	each(t, func(t *testing.T, h client) {
+		found := 0
+		for _, o := range documents(t, h.template(t, "webhook: {enabled: true, podLabels: {team: a}}")) {
+			if labels, ok := of(o, "spec", "template", "metadata", "labels").(kube.Object); ok {
+				found++
+				if labels["snug.dev/inject"] != "disabled" || labels["team"] == nil == (o["kind"] == "Deployment") {
+					t.Errorf("%s: labels %v", title(o), labels)
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("%d pod templates", found)
+		}
+	})
+}
+
 // TestLabels: a label of the user overrides the chart's label of the same name. It must occur only
 // once, because a duplicate key is invalid YAML.
 func TestLabels(t *testing.T) {
