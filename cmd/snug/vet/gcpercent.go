@@ -49,7 +49,7 @@ func (s *source) limited() bool {
 			return true
 		}
 	}
-	return s.imports(snugPath, memlimitPath)
+	return s.lost["runtime/debug.SetMemoryLimit"] || s.imports(snugPath, memlimitPath)
 }
 
 // result returns the variable that a call's result is assigned to, or nil.
@@ -73,7 +73,7 @@ func (s *source) restored(at site) bool {
 				return true
 			}
 		}
-		return false
+		return s.lost[setGCPercent]
 	}
 	if v, ok := o.(*types.Var); ok && v.IsField() {
 		return true
@@ -83,7 +83,7 @@ func (s *source) restored(at site) bool {
 			return true
 		}
 	}
-	return false
+	return s.lost[setGCPercent]
 }
 
 // readBack reports whether the next statement undoes a call.

@@ -84,7 +84,7 @@ func (s *source) unset(at site) []analysis.SuggestedFix {
 		return nil
 	}
 	arg, ok := ast.Unparen(at.call().Args[0]).(*ast.CallExpr)
-	if !ok || s.callee(arg) != "runtime.NumCPU" && s.callee(arg) != "runtime.GOMAXPROCS" {
+	if !ok || s.isDotted(arg) || s.callee(arg) != "runtime.NumCPU" && s.callee(arg) != "runtime.GOMAXPROCS" {
 		return nil
 	}
 	edit, ok := s.removeStatement(at.up())

@@ -32,6 +32,8 @@ type source struct {
 	calls   map[string][]site // by path and name of the function, such as "runtime.NumCPU"
 	knobs   []site            // literals that begin with the name of a knob, such as GOMEMLIMIT
 	ignores map[string][]ignore
+	held    map[types.Object]string // functions, as in calls, by the variables that hold only them
+	lost    map[string]bool         // functions that are values elsewhere: who calls them is unknown
 }
 
 // site is a node and the nodes that enclose it, the file first.
@@ -102,6 +104,7 @@ const (
 
 func collect(pass *analysis.Pass, tests bool) (*source, error) {
 	s := &source{pass: pass, calls: map[string][]site{}, ignores: map[string][]ignore{}}
+	var values []site // functions of watched packages that are not called
 	for _, f := range pass.Files {
 		if !tests && isTest(pass, f) {
 			continue
@@ -117,6 +120,12 @@ func collect(pass *analysis.Pass, tests bool) (*source, error) {
 						s.calls[name] = append(s.calls[name], at.keep())
 					}
 				}
+			case *ast.Ident:
+				if fn, ok := pass.TypesInfo.Uses[n].(*types.Func); ok && watches && fn.Pkg() != nil && watched[fn.Pkg().Path()] {
+					if at = whole(at); !called(at) {
+						values = append(values, at.keep())
+					}
+				}
 			case *ast.BasicLit:
 				if len(n.Value) > 4 && n.Value[1:3] == "GO" && knobName(n.Value[1:]) != "" {
 					s.knobs = append(s.knobs, at.keep())
@@ -124,6 +133,7 @@ func collect(pass *analysis.Pass, tests bool) (*source, error) {
 			}
 		})
 	}
+	s.addValues(values)
 	return s, nil
 }
 
@@ -146,11 +156,8 @@ func sourceOf(pass *analysis.Pass) *source {
 // callee returns the called function of an imported package, such as
 // "runtime/debug.SetGCPercent", or "".
 func (s *source) callee(call *ast.CallExpr) string {
-	if id, ok := ast.Unparen(call.Fun).(*ast.Ident); ok { // imported with a dot
-		if fn, ok := s.pass.TypesInfo.Uses[id].(*types.Func); ok && fn.Pkg() != nil && fn.Pkg() != s.pass.Pkg {
-			return fn.Pkg().Path() + "." + fn.Name()
-		}
-		return ""
+	if id, ok := ast.Unparen(call.Fun).(*ast.Ident); ok { // imported with a dot, or a variable
+		return s.imported(id)
 	}
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok {
@@ -168,7 +175,7 @@ func (s *source) callee(call *ast.CallExpr) string {
 }
 
 // isDotted reports whether a function is called without its package's name. There are no fixes then:
-// they would need another name, or leave the import, and an unused one does not compile.
+// they would need another name, or leave the import or the variable, and unused ones do not compile.
 func (s *source) isDotted(call *ast.CallExpr) bool {
 	_, ok := ast.Unparen(call.Fun).(*ast.Ident)
 	return ok
@@ -250,15 +257,26 @@ func (s *source) uses(o types.Object) []site {
 			if u := s.pass.TypesInfo.Uses[id]; u == nil || origin(u) != o {
 				return
 			}
-			if sel, ok := at.parent(0).(*ast.SelectorExpr); ok && sel.Sel == id {
-				at = at.up()
-			}
-			if !s.assigned(at) {
+			if at = whole(at); !s.assigned(at) {
 				found = append(found, at.keep())
 			}
 		})
 	}
 	return found
+}
+
+// whole returns the site of the selector x.f for that of its name f, and others as they are.
+func whole(at site) site {
+	if sel, ok := at.parent(0).(*ast.SelectorExpr); ok && sel.Sel == at.node {
+		return at.up()
+	}
+	return at
+}
+
+// called reports whether a site is the function of a call.
+func called(at site) bool {
+	call, ok := at.parent(0).(*ast.CallExpr)
+	return ok && call.Fun == at.node
 }
 
 // origin returns the variable or function of a generic declaration that an object is an instance of.
