@@ -5,8 +5,8 @@
 // a page. It opens no connection, except to the API server if it is asked for names of pods.
 //
 // The cost of a scan depends on what has changed. The scan identifies executables by their
-// file, so a program that is not Go's costs one system call per scan. It analyzes a program
-// once. For a known process it reads the kernel's counters and, unless the process rests, a
+// file, so a program that is not Go's costs one system call per scan, and four at every fourth. It
+// analyzes a program once. For a known process it reads the kernel's counters and, unless the process rests, a
 // few kilobytes of memory. It reads limits once for all processes of a cgroup. It spreads
 // more expensive work over several scans, and pauses to stay below a share of one CPU.
 //

@@ -29,6 +29,7 @@ func (a *Agent) document(r *result) *finding.Node {
 		Head: finding.NewHead(finding.KindAgent), Memory: !s.outside, Lost: []string{},
 		Scan:       finding.Scan{Processes: r.processes, Go: len(s.known), Programs: s.files.Len()},
 		Containers: []finding.Container{}, Others: []finding.OtherContainer{}, Heaps: []finding.LastHeap{}, Skipped: []finding.Left{}, Unknown: []finding.Gap{},
+		Unsupported: a.unsupported(),
 	}
 	if s.outside {
 		d.Lost = append(d.Lost, lost...)

@@ -58,6 +58,7 @@ const (
 	oomKills
 
 	found
+	unsupported
 
 	// The agent itself.
 	scanSeconds
@@ -125,6 +126,8 @@ func newRegistry() *registry {
 		oomKills:         {"snug_go_container_oom_kills_total", counter, "Processes of the container that were OOM-killed.", nil},
 
 		found: {"snug_go_container_finding", gauge, "1 for each finding; snug explain ID says what it means.", []string{"id", "severity"}},
+
+		unsupported: {"snug_go_container_unsupported_processes", gauge, "Processes of the container with Go that the agent does not read: in a library, or built by gccgo.", nil},
 
 		scanSeconds: {"snug_agent_scan_duration_seconds", gauge, "Duration of the last scan, pauses included.", nil},
 		scanCPU:     {"snug_agent_scan_cpu_seconds", gauge, "CPU time of the agent during the last scan.", nil},
@@ -218,21 +221,44 @@ func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64)
 			series[labelsOf(c)] = c
 		}
 	}
+	s.unsupported(d.Unsupported)
 	s.number(goSeen, float64(inContainers), "container")
 	s.number(goSeen, float64(own), "node")
-	for _, values := range slices.SortedFunc(maps.Keys(series), func(x, y [5]string) int { return slices.Compare(x[:], y[:]) }) {
+	for _, values := range slices.SortedFunc(maps.Keys(series), byLabels) {
 		s.container(series[values], pairs(containerLabels[:], values[:]))
 	}
 }
 
+// unsupported counts the processes with Go that is not read, by container.
+func (s *scrape) unsupported(all []finding.UnsupportedHere) {
+	var of [][5]string
+	for i := range all {
+		if u := &all[i]; u.PodUID != nil || u.ID != nil {
+			of = append(of, labelValues(&u.ContainerNames, u.PodUID, u.ID))
+		}
+	}
+	slices.SortFunc(of, byLabels)
+	for i, values := range of {
+		if n := len(s.series[unsupported]); i > 0 && values == of[i-1] {
+			s.series[unsupported][n-1].value++
+		} else {
+			s.labelled(unsupported, 1, pairs(containerLabels[:], values[:]))
+		}
+	}
+}
+
+func byLabels(x, y [5]string) int { return slices.Compare(x[:], y[:]) }
+
 // labelsOf returns the values of containerLabels.
-func labelsOf(c *finding.Container) [5]string {
-	if c.Namespace != nil && c.Pod != nil && c.Name != nil {
-		return [5]string{*c.Namespace, *c.Pod, *c.Name}
+func labelsOf(c *finding.Container) [5]string { return labelValues(&c.ContainerNames, c.PodUID, c.ID) }
+
+func labelValues(n *finding.ContainerNames, podUID, containerID *string) [5]string {
+	if n.Namespace != nil && n.Pod != nil && n.Name != nil {
+		return [5]string{*n.Namespace, *n.Pod, *n.Name}
 	}
 	const short = 12 // as container runtimes show an id; it is in every series
-	id := word(c.ID)
-	return [5]string{word(c.Namespace), word(c.Pod), word(c.Name), word(c.PodUID), id[:min(short, len(id))]}
+	id := word(containerID)
+	return [5]string{word(n.Namespace), word(n.Pod), word(n.Name), word(podUID), id[:min(short, len(id))]}
 }
 
 // later reports whether the first process of c started after that of other.

@@ -63,6 +63,8 @@ type other struct {
 	due    int // the scan that inspects it again
 	tick   int // the last scan that found it
 	in     *bystander
+	code   int64                // bytes of code that it had mapped at the last look, see proc.CodeOf
+	beside *finding.Unsupported // Go code in it; nil = none
 }
 
 // result is the outcome of one scan.
@@ -166,6 +168,7 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 		}
 		r.processes--
 	}
+	s.lookBeside(pid, &o)
 	s.pass(pid, o, r)
 	return false
 }

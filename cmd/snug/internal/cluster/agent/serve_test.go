@@ -72,7 +72,12 @@ func sampleNode() *finding.Node {
 		Head: finding.NewHead(finding.KindAgent), At: "2026-11-22T10:01:00Z", Memory: true, Lost: []string{},
 		Scan:       finding.Scan{Seconds: 0.5, CPU: 0.1, Processes: 200, Go: 5, Programs: 9},
 		Containers: []finding.Container{limited, free, unread, own},
-		Skipped:    []finding.Left{{Reason: skipDenied, Count: 3, Hint: "run as root"}}, Unknown: []finding.Gap{},
+		Unsupported: []finding.UnsupportedHere{
+			{PodUID: limited.PodUID, ID: limited.ID, Unsupported: finding.Unsupported{PID: 15, Exe: "/usr/bin/python3", Why: "Go in a library, /app/fast.so"}},
+			{PodUID: limited.PodUID, ID: limited.ID, Unsupported: finding.Unsupported{PID: 16, Exe: "/usr/bin/python3", Why: "Go in a library, /app/fast.so"}},
+			{Unsupported: finding.Unsupported{PID: 17, Exe: "/usr/bin/python3", Why: "Go in a library, /app/fast.so"}},
+		},
+		Skipped: []finding.Left{{Reason: skipDenied, Count: 3, Hint: "run as root"}}, Unknown: []finding.Gap{},
 	}
 	for i := range d.Containers {
 		c := &d.Containers[i]
@@ -140,6 +145,7 @@ func TestMetrics(t *testing.T) {
 		"snug_go_container_gogc_percent" + limited:                100,
 		"snug_go_container_start_time_seconds" + free:             1795341600,
 		"snug_go_container_oom_kills_total" + limited:             2,
+		"snug_go_container_unsupported_processes" + limited:       2,
 		"snug_agent_processes_skipped{reason=denied}":             3,
 		"snug_agent_processes_skipped{reason=zombie}":             0,
 		"snug_agent_go_processes{place=container}":                4,
@@ -177,7 +183,12 @@ func TestMetricsNamed(t *testing.T) {
 		c.Namespace, c.Pod, c.Name = new("shop"), new("cart-1"), new("app")
 	}
 	d.Containers[1].Processes[0].Started = new("2026-11-22T11:00:00Z")
+	d.Unsupported = d.Unsupported[:1]
+	d.Unsupported[0].ContainerNames = d.Containers[0].ContainerNames
 	got := gathered(t, idle(d, 0))
+	if v := got["snug_go_container_unsupported_processes{container=app,namespace=shop,pod=cart-1}"]; v != 1 {
+		t.Errorf("%v processes of Go that is not read", v)
+	}
 	if v, ok := got["snug_go_container_gomemlimit_bytes{container=app,namespace=shop,pod=cart-1}"]; !ok || v != 123 {
 		t.Errorf("%v, %t\n%v", v, ok, got)
 	}

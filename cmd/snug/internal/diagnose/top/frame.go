@@ -149,6 +149,9 @@ func (v *View) summary(width int) Row {
 			l.whole(Dim, ": "+why)
 		}
 	}
+	if n := len(v.look.Unsupported); n > 0 {
+		l.whole(Dim, "  unsupported "+strconv.Itoa(n))
+	}
 	return l.row
 }
 
@@ -206,10 +209,24 @@ func (v *View) list(width, height int, head bool) []Row {
 		v.first = v.at - height + 1
 	}
 	if len(v.rows) == 0 {
-		return append(rows, v.empty(width))
+		rows = append(rows, v.empty(width))
+		height--
 	}
 	for i := v.first; i < len(v.rows) && i < v.first+height; i++ {
 		rows = append(rows, v.process(shown, v.rows[i], width, i == v.at))
+	}
+	rest := v.unsupported(width)
+	return append(rows, rest[:max(0, min(len(rest), height-len(v.rows)))]...)
+}
+
+// unsupported returns a row for each process with Go that is not read.
+func (v *View) unsupported(width int) []Row {
+	if v.look == nil {
+		return nil
+	}
+	var rows []Row
+	for i := range v.look.Unsupported {
+		rows = append(rows, v.glyphs.newLine(width).add(Dim, v.look.Unsupported[i].String()).row)
 	}
 	return rows
 }

@@ -24,12 +24,15 @@ func (v *View) Plain(cells int) string {
 	write(v.summary(wide))
 	if len(v.rows) == 0 {
 		write(v.empty(wide))
-		return b.String()
+	} else {
+		shown := layout(inner, v.rows, v.sort)
+		write(v.head(shown, wide))
+		for _, p := range v.rows {
+			write(v.process(shown, p, wide, false))
+		}
 	}
-	shown := layout(inner, v.rows, v.sort)
-	write(v.head(shown, wide))
-	for _, p := range v.rows {
-		write(v.process(shown, p, wide, false))
+	for _, row := range v.unsupported(wide) {
+		write(row)
 	}
 	return b.String()
 }

@@ -56,7 +56,8 @@ func look() *finding.Watch {
 	d := &finding.Watch{
 		Head: finding.NewHead(finding.KindTop), At: "2026-11-21T22:49:35Z", Seconds: new(2.0), Machine: 16,
 		Processes: []finding.TopProcess{fine, killed, busy, denied}, Selected: []string{},
-		Others: []finding.Skipped{{Why: "run as user 0 or with CAP_SYS_PTRACE", Count: 12}},
+		Unsupported: []finding.Unsupported{{PID: 815, Exe: "/usr/bin/python3.13", Why: "Go in a library, /app/fast.so (go1.26.8); its runtime is not read"}},
+		Others:      []finding.Skipped{{Why: "run as user 0 or with CAP_SYS_PTRACE", Count: 12}},
 	}
 	for i := range d.Processes {
 		finding.Settle(&d.Processes[i], d.Processes[i].Unknown)

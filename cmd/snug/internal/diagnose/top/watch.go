@@ -59,8 +59,9 @@ type namedPid struct {
 
 // passed is a process that is not shown.
 type passed struct {
-	due  int    // look at which it is read again
-	hint string // what would help if snug may not read it; "" = not a Go program
+	due    int                  // look at which it is read again
+	hint   string               // what would help if snug may not read it; "" = not a Go program
+	beside *finding.Unsupported // Go code beside its executable; nil = none
 }
 
 // sharedGroup holds the limits of all processes with the same /proc/PID/cgroup.
@@ -106,7 +107,7 @@ func (w *watcher) Close() {
 // First takes the first look. It fails if no named process exists.
 func (w *watcher) First() (*finding.Watch, error) {
 	d, err := w.Look()
-	if err != nil || len(w.words) == 0 || len(d.Processes) > 0 {
+	if err != nil || len(w.words) == 0 || len(d.Processes) > 0 || w.pids == nil && len(d.Unsupported) > 0 {
 		return d, err
 	}
 	if len(w.pids) > 0 {
@@ -124,7 +125,7 @@ func (w *watcher) Look() (*finding.Watch, error) {
 	now := time.Now()
 	d := &finding.Watch{
 		Head: finding.NewHead(finding.KindTop), At: now.Format(time.RFC3339), Machine: runtime.NumCPU(),
-		Processes: []finding.TopProcess{}, Others: []finding.Skipped{}, Selected: append([]string{}, w.words...), Ended: []int{},
+		Processes: []finding.TopProcess{}, Others: []finding.Skipped{}, Unsupported: []finding.Unsupported{}, Selected: append([]string{}, w.words...), Ended: []int{},
 	}
 	if !w.at.IsZero() {
 		d.Seconds = new(now.Sub(w.at).Seconds())
@@ -160,8 +161,12 @@ func (w *watcher) Look() (*finding.Watch, error) {
 	denied := map[string][]int{}
 	for _, pid := range pids {
 		if w.known[pid] == nil && !w.self[pid] && !slices.Contains(d.Ended, pid) {
-			if o := w.meet(pid); o.hint != "" {
+			o := w.meet(pid)
+			if o.hint != "" {
 				denied[o.hint] = append(denied[o.hint], pid)
+			}
+			if o.beside != nil {
+				d.Unsupported = append(d.Unsupported, *o.beside)
 			}
 		}
 	}
@@ -235,6 +240,11 @@ func (w *watcher) meet(pid int) passed {
 		return passed{}
 	case g.Stat.Kernel:
 		o.due = w.tick + kernelLooks
+	default:
+		if g.Guest = w.k.Files.Guest(p); g.Guest.Path != "" {
+			g.Path, _, _ = p.Exe()
+			o.beside, o.due = new(observe.Unsupported(g)), w.tick+idleLooks
+		}
 	}
 	if !g.Stat.Kernel && time.Since(g.Stat.Started) < young {
 		o.due = w.tick + 1

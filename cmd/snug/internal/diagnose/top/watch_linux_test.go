@@ -13,6 +13,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func TestMain(m *testing.M) { goprogram.Main(m) }
@@ -117,5 +118,28 @@ func TestTopNumberOfAnother(t *testing.T) {
 	}
 	if n := (&namedPid{}); !n.over(2147483647) {
 		t.Errorf("%+v", n)
+	}
+}
+
+// TestTopBeside: a program that has loaded Go has a row that says so, as in ps.
+func TestTopBeside(t *testing.T) {
+	pid, lib, load := goprogram.Beside(t)
+	load()
+	w, err := NewWatcher([]string{"loader"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for d, err := w.First(); ; d, err = w.Look() {
+		i := -1
+		if err == nil {
+			i = slices.IndexFunc(d.Unsupported, func(u finding.Unsupported) bool { return u.PID == pid })
+		}
+		if i < 0 || d.Unsupported[i].Why != "Go built by gccgo, "+lib+"; its runtime is not read" {
+			t.Fatalf("look %d: %+v, %v", w.tick, d, err)
+		}
+		if w.tick > 2*idleLooks {
+			return
+		}
 	}
 }

@@ -23,6 +23,7 @@ type Cache struct {
 	mu       sync.Mutex
 	programs map[proc.FileID]*program
 	objects  map[string]Guest // by ID and path
+	alone    map[alone]bool   // programs without Go
 }
 
 // maxPrograms bounds the memory of a snug that runs for months.

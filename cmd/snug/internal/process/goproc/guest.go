@@ -32,44 +32,73 @@ func (g Guest) String() string {
 	return "Go in a library, " + g.Path
 }
 
+// alone is a program with as many bytes of code beside it as a process of it had in which there is no Go.
+type alone struct {
+	exe  proc.FileID
+	code int64
+}
+
 // Guest returns the first Go code in the files that a process has mapped beside its executable, or the
-// executable itself if gccgo built it. A file without section headers is not recognised.
+// executable itself if gccgo built it. A file without section headers is not recognised. If a process of the
+// same executable had just as many bytes of code mapped and no Go among it, Guest reads nothing more.
 func (c *Cache) Guest(p *proc.Process) Guest {
 	exe, _, err := p.Exe()
 	if err != nil {
+		return Guest{}
+	}
+	id, err := p.ExeID()
+	if err != nil {
+		return Guest{}
+	}
+	key := alone{id, proc.CodeOf(p.Pid())}
+	c.mu.Lock()
+	known := c.alone[key]
+	c.mu.Unlock()
+	if known {
 		return Guest{}
 	}
 	objects, err := p.Objects()
 	if err != nil {
 		return Guest{}
 	}
+	all := true
 	for _, o := range objects {
+		g, read := c.guest(p, o)
+		all = all && read
 		// The executable is no guest of its own, unless no Go that snug reads built it.
-		if g := c.guest(p, o); g.Path != "" && (o.Path != exe || g.Gccgo) {
+		if g.Path != "" && (o.Path != exe || g.Gccgo) {
 			return g
 		}
+	}
+	if all && key.code > 0 && len(objects) > 0 && p.Same() == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.alone == nil || len(c.alone) >= maxPrograms {
+			c.alone = map[alone]bool{}
+		}
+		c.alone[key] = true
 	}
 	return Guest{}
 }
 
 // guest looks at one file. It is cached by its path and number, because most processes map the same
-// few libraries.
-func (c *Cache) guest(p *proc.Process, o proc.Object) Guest {
+// few libraries. read is false if it could not be read.
+func (c *Cache) guest(p *proc.Process, o proc.Object) (g Guest, read bool) {
 	key := o.ID + " " + o.Path
 	c.mu.Lock()
 	g, known := c.objects[key]
 	c.mu.Unlock()
 	if known {
-		return g
+		return g, true
 	}
 	f, err := p.OpenObject(o)
 	if err != nil {
-		return Guest{}
+		return Guest{}, false
 	}
 	defer f.Close()
 	e, err := ReadExeAt(f)
 	if err != nil {
-		return Guest{}
+		return Guest{}, false
 	}
 	if e.IsGo || e.Gccgo() {
 		g = Guest{Path: o.Path, Version: e.GoVersion, Gccgo: !e.IsGo}
@@ -80,7 +109,7 @@ func (c *Cache) guest(p *proc.Process, o proc.Object) Guest {
 		c.objects = map[string]Guest{}
 	}
 	c.objects[key] = g
-	return g
+	return g, true
 }
 
 // gccgoBuilt ends What of a program or library that gccgo built.

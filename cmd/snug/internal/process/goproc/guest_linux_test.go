@@ -73,6 +73,9 @@ func TestGuest(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", c.lib, got, want)
 			}
 		}
+		if n := len(files.alone); n > 0 != (c.text == "") {
+			t.Errorf("%s: %d programs without Go", c.lib, n)
+		}
 		if want.Path = "/lib/x.so"; c.text != "" && want.String() != c.text {
 			t.Errorf("%q, want %q", want, c.text)
 		}

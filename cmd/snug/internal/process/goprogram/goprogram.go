@@ -8,6 +8,7 @@ package goprogram
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,7 +97,15 @@ func Launched(t *testing.T, name, source string, env ...string) (pid string, pat
 	}
 	cmd := exec.Command(path)
 	cmd.Env = append(append(os.Environ(), "GOMAXPROCS=3", "GOGC=77", "GOMEMLIMIT=123MiB"), env...)
-	in, err := cmd.StdinPipe()
+	_, says := begun(t, cmd)
+	says("ready")
+	return strconv.Itoa(cmd.Process.Pid), path
+}
+
+// begun starts a program that ends with its input, which the test closes. says waits for a line of it.
+func begun(t *testing.T, cmd *exec.Cmd) (in io.Writer, says func(want string)) {
+	t.Helper()
+	closer, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,11 +116,14 @@ func Launched(t *testing.T, name, source string, env ...string) (pid string, pat
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { in.Close(); cmd.Wait() })
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatal(line, err)
+	t.Cleanup(func() { closer.Close(); cmd.Wait() })
+	lines := bufio.NewReader(out)
+	return closer, func(want string) {
+		t.Helper()
+		if line, err := lines.ReadString('\n'); line != want+"\n" {
+			t.Fatal(line, err)
+		}
 	}
-	return strconv.Itoa(cmd.Process.Pid), path
 }
 
 // Ended waits until a process has ended, even if its parent does not wait for it.

@@ -56,6 +56,24 @@ func StatOf(pid int) (Stat, error) {
 	return s, nil
 }
 
+// CodeOf returns how many bytes of code a process has mapped beside its executable, from libraries or
+// written at run time; 0 = none or unknown. It changes when the process loads a library.
+func CodeOf(pid int) int64 {
+	fd, err := retry(func() (int, error) {
+		return unix.Open(root+"/"+strconv.Itoa(pid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	var b [4096]byte // the line is in the first kilobyte, unless the process has many groups
+	n, err := retry(func() (int, error) { return unix.Read(fd, b[:]) })
+	if err != nil {
+		return 0
+	}
+	return parseCode(b[:n])
+}
+
 // Entries lists the visible processes, in no order. An entry keeps its inode until the process
 // ends or the kernel needs the memory. Source: getdents(2); fs/proc/generic.c and base.c.
 func Entries() ([]Entry, error) {

@@ -87,5 +87,8 @@ func ExeOf(int) (FileID, error) { return FileID{}, ErrNotLinux }
 // StatOf needs Linux.
 func StatOf(int) (Stat, error) { return Stat{}, ErrNotLinux }
 
+// CodeOf needs Linux.
+func CodeOf(int) int64 { return 0 }
+
 // Entries needs Linux.
 func Entries() ([]Entry, error) { return nil, ErrNotLinux }

@@ -140,6 +140,21 @@ func parseStatus(text []byte) (s Status, ok bool) {
 	return s, ok
 }
 
+// parseCode returns the bytes of this line of /proc/PID/status, 0 = there is none:
+//
+//	VmLib:	    2256 kB      mapped code without the executable's own
+//
+// Source: proc_pid_status(5); fs/proc/task_mmu.c, task_mem.
+func parseCode(text []byte) int64 {
+	_, value, found := bytes.Cut(text, []byte("\nVmLib:"))
+	value, _, ended := bytes.Cut(value, []byte(" kB\n"))
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 53)
+	if !found || !ended || err != nil {
+		return 0
+	}
+	return max(0, n) << 10
+}
+
 // parseIO reads /proc/PID/io, of which it needs four lines:
 //
 //	rchar: 323934931       bytes of read calls, from files, pipes and sockets

@@ -72,6 +72,20 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
+func TestParseCode(t *testing.T) {
+	for text, want := range map[string]int64{
+		"Name:\tapp\nVmExe:\t     924 kB\nVmLib:\t    2256 kB\nVmPTE:\t      80 kB\n": 2256 << 10,
+		"Name:\tapp\nVmLib:\t       0 kB\n":                                           0,
+		"Name:\tVmLib:\t 8 kB\nVmLib:\t    2256":                                      0, // cut off
+		"Name:\tapp\nVmLib:\t      -4 kB\n":                                           0,
+		"":                                                                            0,
+	} {
+		if got := parseCode([]byte(text)); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
 func TestParseIO(t *testing.T) {
 	const text = "rchar: 1000\nwchar: 200\nsyscr: 30\nsyscw: 4\nread_bytes: 9\nwrite_bytes: 9\ncancelled_write_bytes: 0\n"
 	if got, ok := parseIO([]byte(text)); !ok || got != (IO{Bytes: 1200, Calls: 34}) {
@@ -268,6 +282,9 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if s, ok := parseStat(text, 4096); !ok && s != (Stat{}) || s.RSSBytes < 0 || s.CPU < 0 || s.Threads < 0 {
 			t.Errorf("%+v, %v", s, ok)
+		}
+		if n := parseCode(text); n < 0 {
+			t.Errorf("%q: %d bytes of code", text, n)
 		}
 		if s, _ := parseStatus(text); s.UID < -1 || s.NSPid < 0 || s.CPUs < 0 || s.CPUs > maxCPUs {
 			t.Errorf("%+v", s)

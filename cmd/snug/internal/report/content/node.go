@@ -5,6 +5,7 @@ package content
 import (
 	"strconv"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
@@ -54,6 +55,15 @@ func ContainerName(c *finding.Container) string {
 		return "pod " + begin(c.PodUID) + "/" + begin(c.ID)
 	}
 	return begin(c.ID)
+}
+
+// Unsupported says that a process has a Go runtime that is not read, and in which container.
+func Unsupported(u *finding.UnsupportedHere) string {
+	text := message.Clean(u.String())
+	if u.PodUID == nil && u.ID == nil {
+		return text
+	}
+	return text + ", in " + message.Clean(ContainerName(&finding.Container{ContainerNames: u.ContainerNames, PodUID: u.PodUID, ID: u.ID}))
 }
 
 // begin returns the first 12 characters of an id, as container runtimes show it.

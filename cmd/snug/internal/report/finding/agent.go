@@ -20,10 +20,13 @@ type Node struct {
 	Others []OtherContainer `json:"other_containers"`
 	// Who held the memory of containers near their memory limit, as last read, also of containers
 	// that are gone since at most a day. Last read first, up to 64; empty with --no-mem.
-	Heaps   []LastHeap `json:"last_heaps"`
-	Skipped []Left     `json:"skipped"` // processes that could not be inspected, by reason
-	Unknown []Gap      `json:"unknown"`
-	Next    string     `json:"next"` // the one command to try next
+	Heaps []LastHeap `json:"last_heaps"`
+	// Processes with Go in a library, and programs of gccgo.
+	Unsupported []UnsupportedHere `json:"unsupported"`
+
+	Skipped []Left `json:"skipped"` // processes that could not be inspected, by reason
+	Unknown []Gap  `json:"unknown"`
+	Next    string `json:"next"` // the one command to try next
 }
 
 // LastHeap is what held the memory of a container when it was last read.
@@ -97,6 +100,15 @@ type OtherContainer struct {
 	ContainerNames
 	PodUID *string `json:"pod_uid"`
 	ID     *string `json:"container_id"`
+}
+
+// UnsupportedHere is a process with a Go runtime that snug does not read, and its container; all null =
+// none.
+type UnsupportedHere struct {
+	ContainerNames
+	PodUID *string `json:"pod_uid"`
+	ID     *string `json:"container_id"`
+	Unsupported
 }
 
 // Container describes a container with Go processes or, if unit is set, a cgroup of the

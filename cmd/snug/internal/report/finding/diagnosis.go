@@ -2,7 +2,12 @@
 
 package finding
 
-import "github.com/snug-go/snug/cmd/snug/internal/figure"
+import (
+	"path"
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
+)
 
 // Severity is the importance of a finding.
 type Severity string
@@ -102,6 +107,11 @@ type Unsupported struct {
 	Exe       string  `json:"exe"`        // path of the executable
 	Why       string  `json:"why"`        // in a few words: the file with the Go code, and what it is
 	GoVersion *string `json:"go_version"` // "go1.26.8"; null = unknown
+}
+
+// String returns a line that may hold any characters.
+func (u *Unsupported) String() string {
+	return "unsupported: process " + strconv.Itoa(u.PID) + " (" + path.Base(u.Exe) + "): " + u.Why
 }
 
 // Skipped counts processes that could not be inspected, for one reason.

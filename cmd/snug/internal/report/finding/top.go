@@ -12,8 +12,10 @@ type Watch struct {
 	Machine   int          `json:"cpus"`             // CPUs of the machine; 0 = unknown
 	Processes []TopProcess `json:"processes"`        // by pid
 	Others    []Skipped    `json:"others"`           // processes that could not be inspected, as in json:ps
-	Selected  []string     `json:"selected"`         // the pids and names you asked for; empty = all
-	Ended     []int        `json:"ended"`            // selected pids whose processes have ended; empty if you selected names
+	// Unsupported lists processes with Go in a library, and programs of gccgo.
+	Unsupported []Unsupported `json:"unsupported"`
+	Selected    []string      `json:"selected"` // the pids and names you asked for; empty = all
+	Ended       []int         `json:"ended"`    // selected pids whose processes have ended; empty if you selected names
 }
 
 // Over reports whether all processes selected by pid have ended.

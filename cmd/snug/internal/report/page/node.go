@@ -217,6 +217,9 @@ func (v *nodeView) top(d *finding.Node, o *NodePage) {
 	v.Facts = append(v.Facts, seen,
 		content.Processes(d.Scan.Processes, "process"), units.Plural(d.Scan.Programs, "program"),
 		"a scan took "+units.Duration(d.Scan.CPU)+" of CPU")
+	for i := range d.Unsupported {
+		v.Seen = append(v.Seen, content.Unsupported(&d.Unsupported[i]))
+	}
 	for _, s := range d.Skipped {
 		text := content.Processes(s.Count, "process") + " skipped: " + message.Clean(s.Reason)
 		if s.Hint != "" {

@@ -27,8 +27,11 @@ func (p *Page) node(d *finding.Node) {
 		}
 		p.table(rows)
 	}
-	if len(d.Skipped)+len(d.Lost) > 0 {
+	if len(d.Unsupported)+len(d.Skipped)+len(d.Lost) > 0 {
 		p.line("")
+	}
+	for i := range d.Unsupported {
+		p.line("%s", content.Unsupported(&d.Unsupported[i]))
 	}
 	for _, s := range d.Skipped {
 		hint := ""

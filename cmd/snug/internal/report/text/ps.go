@@ -3,7 +3,6 @@
 package text
 
 import (
-	"path"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -32,8 +31,8 @@ func (p *Page) ps(d *finding.PS) {
 	if len(d.Unsupported)+len(d.Others) > 0 {
 		p.line("")
 	}
-	for _, x := range d.Unsupported {
-		p.line("unsupported: process %d (%s): %s", x.PID, message.Clean(path.Base(x.Exe)), message.Clean(x.Why))
+	for i := range d.Unsupported {
+		p.line("%s", message.Clean(d.Unsupported[i].String()))
 	}
 	for _, o := range d.Others {
 		who := content.Processes(o.Count, "process")

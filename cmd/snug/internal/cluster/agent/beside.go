@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// lookBeside looks for Go code beside the executable of a process that is not a Go program. It reads
+// the process's mappings only if the process has mapped code since the last look, and if no process of
+// the same program without Go had as much.
+func (s *scanner) lookBeside(pid int, o *other) {
+	code := proc.CodeOf(pid)
+	if o.looks > 0 && code == o.code {
+		return
+	}
+	o.code, o.beside = code, nil
+	p, err := proc.Open(pid)
+	if err != nil {
+		return
+	}
+	defer p.Close()
+	g := goproc.Facts{Pid: pid, Stat: p.First()}
+	if observe.Momentary(&g.Stat) {
+		o.code = 0 // what it has mapped is its parent's: look again
+		return
+	}
+	if g.Guest = s.files.Guest(p); g.Guest.Path != "" {
+		g.Path, _, _ = p.Exe()
+		o.beside = new(observe.Unsupported(&g))
+	}
+}
+
+// unsupported returns the processes with Go code beside their executable, with their containers.
+func (a *Agent) unsupported() []finding.UnsupportedHere {
+	list, s := []finding.UnsupportedHere{}, a.scanner
+	for _, pid := range slices.Sorted(maps.Keys(s.others)) {
+		o := s.others[pid]
+		if o.beside == nil {
+			continue
+		}
+		at := podid.Parse(s.groupOf(pid))
+		u := finding.UnsupportedHere{PodUID: text(at.PodUID), ID: text(at.ContainerID), Unsupported: *o.beside}
+		if a.opts.Names != nil && at.PodUID != "" {
+			if n, ok := a.opts.Names.Lookup(at.PodUID, at.ContainerID); ok {
+				u.ContainerNames = namesOf(n)
+			}
+		}
+		list = append(list, u)
+	}
+	return list
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// TestBeside: a program that loads Go is listed once, from the next look at it on, and no longer than
+// it runs. Of others the mappings are not read again.
+func TestBeside(t *testing.T) {
+	plain := exec.Command("sleep", "1h")
+	if err := plain.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { plain.Process.Kill(); plain.Wait() }()
+	pid, lib, load := goprogram.Beside(t)
+	a := newAgent(t, Options{})
+	listed := func() (all []finding.UnsupportedHere) {
+		for _, u := range scan(t, a).Unsupported {
+			if u.PID == plain.Process.Pid {
+				t.Errorf("%+v", u)
+			}
+			if u.PID == pid {
+				all = append(all, u)
+			}
+		}
+		return all
+	}
+	if got := listed(); len(got) != 0 {
+		t.Fatalf("before it has loaded it: %+v", got)
+	}
+	load()
+	for i := range settling + 2*otherEvery { // rarely looked at by then
+		if got := listed(); len(got) != 1 || got[0].Why != "Go built by gccgo, "+lib+"; its runtime is not read" || got[0].GoVersion != nil {
+			t.Fatalf("scan %d: %+v", i, got)
+		}
+	}
+	if o := a.scanner.others[plain.Process.Pid]; o.beside != nil || o.code == 0 || o.looks <= settling {
+		t.Errorf("%+v", o)
+	}
+}
