@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
@@ -31,6 +32,8 @@ const (
 	minMore = 100
 	// maxBlocked bounds the threads whose system calls are read in a look.
 	maxBlocked = 512
+	// minTimers is the number of sampled timers that suffices to count them.
+	minTimers = 5
 	// maxHolders is how many functions are kept of each kind.
 	maxHolders = 3
 )
@@ -47,6 +50,8 @@ type crowd struct {
 	calls                      map[rules.Holder]float64 // goroutines in system calls, by what makes them
 	always                     map[rules.Holder]float64 // the smallest number of them in a look
 	first, last                map[rules.Holder]float64 // by the go statement that created them
+	finalizing, finalWaits     float64                  // looks that found a finalizer at work, and in which it waited
+	finalizers                 map[rules.Holder]float64 // by function
 }
 
 // open opens what the runtime records of the process, once. It takes a pass over all of its functions.
@@ -72,7 +77,7 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 	if err := e.open(); err != nil {
 		return err
 	}
-	c := &crowd{pid: e.Proc.Pid(), waits: map[rules.Holder]float64{}, calls: map[rules.Holder]float64{}}
+	c := &crowd{pid: e.Proc.Pid(), waits: map[rules.Holder]float64{}, calls: map[rules.Holder]float64{}, finalizers: map[rules.Holder]float64{}}
 	begin := time.Now()
 	for look, looks := 0, crowdLooks; look < looks; look++ {
 		wait := time.NewTimer(time.Until(begin.Add(duration * time.Duration(look) / time.Duration(looks-1))))
@@ -143,6 +148,7 @@ func (c *crowd) add(g *holders.Goroutines, names *holders.Names, at time.Duratio
 	for h, n := range c.always {
 		c.always[h] = min(n, calls[h])
 	}
+	c.finalize(g.Finalizers, names)
 	c.running, c.runnable, c.calling = append(c.running, running), append(c.runnable, runnable), append(c.calling, calling)
 	c.last = map[rules.Holder]float64{}
 	for _, by := range g.Creators(names) {
@@ -153,6 +159,28 @@ func (c *crowd) add(g *holders.Goroutines, names *holders.Names, at time.Duratio
 	}
 }
 
+// finalize notes what the goroutine of the finalizers does; g is nil before the first finalizer.
+func (c *crowd) finalize(g *holders.Group, names *holders.Names) {
+	if g == nil {
+		return
+	}
+	frames := names.Calls(g.Calls)
+	i := len(frames) - 1
+	for i >= 0 && strings.HasPrefix(frames[i].Function, "runtime.") {
+		i--
+	}
+	if i < 0 && g.State != "running" { // a running one shows no calls
+		return
+	}
+	c.finalizing++
+	if i >= 0 {
+		c.finalizers[holder(frames[i])]++
+	}
+	if g.State == "waiting" || g.State == "syscall" {
+		c.finalWaits++
+	}
+}
+
 // facts adds what was seen to f.
 func (c *crowd) facts(f *rules.Facts) {
 	looks := len(c.at)
@@ -160,6 +188,11 @@ func (c *crowd) facts(f *rules.Facts) {
 	f.Goroutines = figure.New(c.total[looks-1], c.source)
 	f.MutexWaits = figure.New(mean(c.wait), source)
 	f.Running, f.Runnable, f.Calling = figure.New(mean(c.running), source), figure.New(mean(c.runnable), source), figure.New(mean(c.calling), source)
+	if looks >= crowdLooks {
+		f.Finalizing = figure.New(c.finalizing/float64(looks), source)
+		f.FinalizerWaits = figure.New(c.finalWaits/float64(looks), source)
+		f.Finalizers = largest(c.finalizers, 1/float64(looks), maxHolders)
+	}
 	callers := map[rules.Holder]float64{}
 	for h, n := range c.calls {
 		callers[h] = n/float64(looks) - c.always[h]
@@ -187,7 +220,10 @@ func mean(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// holding adds the functions that allocated what is live to f.
+// minKept is the live heap in bytes from which timers in it are counted.
+const minKept = 16 << 20
+
+// holding adds the functions that allocated what is live to f, and the timers among it.
 func (e *Examination) holding(f *rules.Facts) error {
 	if err := e.open(); err != nil {
 		return err
@@ -197,7 +233,32 @@ func (e *Examination) holding(f *rules.Facts) error {
 		return err
 	}
 	f.Holding = Holding(heap, e.names, maxHolders)
+	keptTimers(f, heap, e.names)
 	return nil
+}
+
+// keptTimers adds the timers of time.After and time.Tick that are live to f.
+func keptTimers(f *rules.Facts, heap *holders.Heap, names *holders.Names) {
+	setters := map[rules.Holder]float64{}
+	bytes, objects, samples := 0.0, 0.0, int64(0)
+	for _, x := range heap.Holders(names) {
+		calls := functions(x.Frames)
+		i := slices.IndexFunc(calls, func(f string) bool { return f == "time.After" || f == "time.Tick" })
+		_, by := cpuprof.Asks(calls)
+		if i < 0 || by < i {
+			continue
+		}
+		h := holder(x.Frames[by])
+		h.For = calls[i]
+		setters[h] += float64(x.Live)
+		bytes, objects, samples = bytes+float64(x.Live), objects+float64(x.Objects), samples+x.Samples
+	}
+	if samples < minTimers {
+		return
+	}
+	source := heap.Source + ", " + strconv.FormatInt(samples, 10) + " samples"
+	f.TimerBytes, f.TimerObjects = figure.New(bytes, source), figure.New(objects, source)
+	f.TimerSetters = largest(setters, 1, maxHolders)
 }
 
 // Holding returns the functions that allocated what is live, those that hold most bytes first.

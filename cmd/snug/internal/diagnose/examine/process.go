@@ -107,6 +107,9 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 	}
 	f := observe.Facts(last.Go, last.Limits)
 	e.Rates(f, &first, &last)
+	if state := last.Go.Stat.State; state == 'T' || state == 't' {
+		f.Finalizing = figure.Of[float64]{} // stopped, whatever it was at
+	}
 	e.unlimited(f, last.Limits)
 	t := examined("process", f, e.unknown)
 	if denied != nil {
@@ -304,6 +307,8 @@ func (e *Examination) sampled(f *rules.Facts) {
 		if err := e.holding(f); err != nil {
 			e.gap("what keeps the memory", err.Error())
 		}
+	} else if live, _ := f.Live.Get(); f.KeepsTimers && live >= minKept {
+		_ = e.holding(f) // most programs of this age have nothing to say, and many no heap profile
 	}
 }
 

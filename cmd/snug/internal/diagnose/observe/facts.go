@@ -36,6 +36,7 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	f.Prebuilt = g.Exe.Stripped || packaged(g.Path)
 	if g.Exe.Minor > 0 && g.Env != nil {
 		f.Aware = new(g.Exe.Aware(g.Env["GODEBUG"]))
+		f.KeepsTimers = g.Exe.KeepsTimers(g.Env["GODEBUG"])
 	}
 	f.Procs = figure.As[float64](g.GOMAXPROCS)
 	f.ProcsBy = setterWords[g.GOMAXPROCSBy.By]

@@ -105,6 +105,19 @@ type Facts struct {
 	Blocked       figure.Of[float64] `json:"blocked,omitzero"`        // threads that sleep in system calls, the runtime's monitor included
 	AlwaysBlocked figure.Of[float64] `json:"always_blocked,omitzero"` // the smallest number of them in a look
 
+	// Finalizers run one after the other. Both are shares of the looks, 0 to 1: those that found one at
+	// work, and those in which it waited. The holders are the finalizers that were seen, by share.
+	Finalizing     figure.Of[float64] `json:"finalizing,omitzero"`
+	FinalizerWaits figure.Of[float64] `json:"finalizer_waits,omitzero"`
+	Finalizers     []Holder           `json:"finalizers,omitempty"`
+
+	// KeepsTimers: a timer stays in memory until it fires. The others are what time.After and time.Tick
+	// allocated of the live heap, objects and bytes, and what calls them.
+	KeepsTimers  bool               `json:"keeps_timers,omitempty"`
+	TimerObjects figure.Of[float64] `json:"timer_objects,omitzero"`
+	TimerBytes   figure.Of[float64] `json:"timer_bytes,omitzero"`
+	TimerSetters []Holder           `json:"timer_setters,omitempty"`
+
 	// From an execution trace. None of these is CPU time.
 	GCHeld   figure.Of[float64] `json:"gc_held,omitzero"`   // share of the Ps' time held by the collector, 0 to 1, without idle marking
 	Stopped  figure.Of[float64] `json:"stopped,omitzero"`   // share of the wall time with the world stopped, 0 to 1

@@ -40,6 +40,10 @@ var (
 	calling    = shown{"goroutines in system calls", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Calling }}
 	blocked    = shown{"threads asleep in system calls", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Blocked }}
 	always     = shown{"threads always asleep in system calls", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.AlwaysBlocked }}
+	finalizing = shown{"looks that found a finalizer at work", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Finalizing }}
+	finalWaits = shown{"looks in which it waited", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.FinalizerWaits }}
+	timerCount = shown{"live objects of time.After and time.Tick", finding.UnitCount, func(f *Facts) figure.Of[float64] { return f.TimerObjects }}
+	timerBytes = shown{"live, allocated by time.After and time.Tick", finding.UnitBytes, func(f *Facts) figure.Of[float64] { return f.TimerBytes }}
 	used       = shown{"CPU used", finding.UnitCores, func(f *Facts) figure.Of[float64] { return f.Used }}
 	kernelWait = shown{"threads waiting for a CPU", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.KernelWait }}
 	idle       = shown{"time that its CPUs were idle", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Idle }}
@@ -65,7 +69,7 @@ var (
 
 // Seen returns all known figures, in reporting order.
 func (f *Facts) Seen() []finding.Evidence {
-	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, goroutines, mutexWaits, running, runnable, calling, blocked, always, used, kernelWait, idle, throttled, busy, spinning, cycles, callRate, callBytes, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
+	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, goroutines, mutexWaits, running, runnable, calling, blocked, always, finalizing, finalWaits, timerCount, timerBytes, used, kernelWait, idle, throttled, busy, spinning, cycles, callRate, callBytes, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
 }
 
 // saw returns the evidence for the figures that are known. A limit that is none has

@@ -47,6 +47,8 @@ var checks = []struct {
 	{"oom-kills", oomKills},
 	{"gomemlimit-above-limit", memlimitAbove},
 	{"gogc-off", gogcOff},
+	{"finalizers-behind", finalizersBehind},
+	{"timers-kept", timersKept},
 	{"memory-growth", memoryGrowth},
 	{"thread-growth", threadGrowth}, // each may keep a goroutine
 	{"goroutine-growth", goroutineGrowth},

@@ -263,6 +263,23 @@ func (e *Exe) Aware(godebug string) bool {
 	return aware
 }
 
+// KeepsTimers reports whether a timer that nothing refers to stays in memory until it fires, with a
+// GODEBUG variable as in Aware: before Go 1.23, and up to 1.26 if the go line is older (package time,
+// asynctimerchan). An unknown version counts as recent.
+func (e *Exe) KeepsTimers(godebug string) bool {
+	if e.Minor == 0 || e.Minor >= 27 {
+		return false
+	}
+	const key = "asynctimerchan"
+	keeps := e.Minor < 23
+	for _, settings := range []map[string]string{e.GODEBUG, parseGODEBUG(godebug)} {
+		if v, set := settings[key]; set && e.Minor >= 23 {
+			keeps = v == "1"
+		}
+	}
+	return keeps
+}
+
 // parseGODEBUG parses "a=1,b=2". If several settings have the same key, the last one that is a
 // number wins, as in the runtime.
 func parseGODEBUG(text string) map[string]string {

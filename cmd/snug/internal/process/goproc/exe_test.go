@@ -116,6 +116,30 @@ func TestAware(t *testing.T) {
 	}
 }
 
+// TestKeepsTimers: a variable wins over the go line, and neither counts where the release has no choice.
+func TestKeepsTimers(t *testing.T) {
+	for _, c := range []struct {
+		minor        int
+		builtin, env string
+		want         bool
+	}{
+		{22, "", "", true},
+		{22, "", "asynctimerchan=0", true},
+		{23, "", "", false},
+		{26, "asynctimerchan=1", "", true},
+		{26, "asynctimerchan=1", "asynctimerchan=0", false},
+		{26, "", "gctrace=1,asynctimerchan=1", true},
+		{26, "", "asynctimerchan=2", false},
+		{27, "asynctimerchan=1", "asynctimerchan=1", false},
+		{0, "asynctimerchan=1", "", false},
+	} {
+		e := Exe{IsGo: true, Minor: c.minor, GODEBUG: parseGODEBUG(c.builtin)}
+		if got := e.KeepsTimers(c.env); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 func TestNotGo(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string]string{

@@ -126,6 +126,9 @@ type Goroutines struct {
 	// Total is the number of the program's goroutines, and Runtime that of the runtime's own,
 	// which are not in Groups.
 	Total, Runtime int
+	// Finalizers is the runtime's goroutine that runs the finalizers, one after the other; nil = it
+	// has none yet. While it runs none, only functions of the runtime are in its calls.
+	Finalizers *Group
 	// Unread could not be read consistently and are not in Total.
 	Unread int
 	// Source says where the list was found.
@@ -218,15 +221,18 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 			own = r.runtimes(start)
 			runtimes[start] = own
 		}
-		if own {
-			out.Runtime++
-			continue
-		}
-		out.Total++
 		reason := ""
 		if one.status == statusWaiting && int(one.reason) < len(r.at.WaitReasons) {
 			reason = r.at.WaitReasons[one.reason]
 		}
+		if own {
+			out.Runtime++
+			if r.finalizes(start) {
+				out.Finalizers = &Group{Count: 1, State: state, Reason: reason, Calls: calls, Cut: !whole && len(calls) > 0, Start: start, Creator: creator, IDs: []uint64{one.id}}
+			}
+			continue
+		}
+		out.Total++
 		key = append(key[:0], byte(one.status), one.reason)
 		if reason == "" {
 			key[1] = 0
@@ -363,6 +369,13 @@ func (r *Reader) fields(addr uint64) (g, error) {
 		one.regs = gobin.Registers{SP: sp, PC: le.Uint64(p[o.SyscallPC:]), Syscall: true}
 	}
 	return one, nil
+}
+
+// finalizes reports whether a goroutine that starts at pc runs finalizers (runtime/mfinal.go): runfinq
+// to Go 1.24.
+func (r *Reader) finalizes(pc uint64) bool {
+	name, _, _, _ := r.file.Func(pc)
+	return name == "runtime.runfinq" || name == "runtime.runFinalizers"
 }
 
 // caller returns the address to look up for the return address of a call.

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -16,7 +17,7 @@ func main() {
 	disease := map[string]func(){
 		"timers": timers, "goroutines": goroutines, "messages": messages, "lock": lock, "queue": queue, "stacks": stacks, "calls": calls,
 		"leak": leak, "foreign": foreign, "abandon": abandon, "threads": threads, "none": none, "garbage": garbage, "cache": cache,
-		"blocked": blocked, "served": served,
+		"blocked": blocked, "served": served, "after": after, "finalizers": finalizers,
 	}[os.Getenv("DISEASE")]
 	fmt.Println("ready")
 	go disease()
@@ -244,3 +245,34 @@ func none() {
 		sum = sha256.Sum256(sum[:])
 	}
 }
+
+// after waits in a loop, each time with a limit that it does not need.
+func after() {
+	runtime.MemProfile(nil, false) // so that the linker keeps the heap profile
+	full := make(chan int, 1)
+	for i := 0; ; i++ {
+		full <- i
+		select {
+		case <-full:
+		case <-time.After(time.Hour):
+		}
+		if i > 200_000 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+type handle struct{ buffer [64]byte }
+
+// finalizers has objects whose finalizer waits.
+func finalizers() {
+	for {
+		for range 100 {
+			runtime.SetFinalizer(new(handle), shut)
+		}
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func shut(*handle) { time.Sleep(5 * time.Millisecond) }
