@@ -4,7 +4,6 @@ package load
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -42,24 +41,31 @@ func TestActive(t *testing.T) {
 // and the last ones had more users than the first. Each answer waits for a time, so that throughput
 // follows the number of users.
 func TestRamp(t *testing.T) {
-	for _, c := range []struct{ from, to int }{{1, 12}, {12, 1}} {
+	for _, c := range []struct {
+		from, to int
+		how      Plan
+	}{{1, 12, Plan{}}, {12, 1, Plan{}}, {1, 12, Plan{HTTP2: true}}, {12, 1, Plan{GRPC: "greet.Greeter/Hello"}}} {
 		var mu sync.Mutex
-		now, most := 0, 0
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		now, most, other := 0, 0, 0
+		s := serve2(t, func(w http.ResponseWriter, r *http.Request) {
 			mu.Lock()
 			now++
 			most = max(most, now)
+			if (r.ProtoMajor == 2) != (c.how.HTTP2 || c.how.GRPC != "") {
+				other++
+			}
 			mu.Unlock()
+			w.Header().Set("Grpc-Status", "0") // that of an answer without a message
 			time.Sleep(20 * time.Millisecond)
 			mu.Lock()
 			now--
 			mu.Unlock()
-		}))
-		defer s.Close()
+		})
 		p := Plan{URLs: []string{s.URL}, Kind: Closed, Connections: c.from, To: c.to, Slices: 4, Warm: 50 * time.Millisecond, Window: time.Second}
+		p.HTTP2, p.GRPC = c.how.HTTP2, c.how.GRPC
 		_, r := enough(t, p, func(_ Plan, r Result) bool { return r.Ops > 100 })
-		if most > 12 {
-			t.Errorf("%d..%d: %d users at a time", c.from, c.to, most)
+		if most > 12 || other > 0 {
+			t.Errorf("%+v: %d users at a time, %d requests in another protocol", c, most, other)
 		}
 		if len(r.Slices) != 4 {
 			t.Fatalf("%d..%d: %d slices", c.from, c.to, len(r.Slices))

@@ -200,7 +200,7 @@ func (w words) notExcluded() string {
 		if m := metric.MetricOf(c.Metric); m != nil && m.More {
 			bad, how = c.Low, "lower"
 		}
-		text := metric.CalledOf(c.Metric, w.cells[c.Cell].Arm) + ofWhich(&r.Comparison) + " could be up to " + units.About(math.Abs(*bad-1)) + " " + how
+		text := metric.CalledOf(c.Metric, &w.cells[c.Cell]) + ofWhich(&r.Comparison) + " could be up to " + units.About(math.Abs(*bad-1)) + " " + how
 		if j.Loads > 1 {
 			text += " " + under(w.cells[c.Cell].Load)
 		}
@@ -280,7 +280,7 @@ func (w words) failure(j *finding.Judged, f *finding.Failure) string {
 	case f.Code == finding.FailsResult:
 		text = "has no result"
 	default:
-		text = "fails " + units.About(f.Ratio) + " of its " + metric.Operation(arm) + "s"
+		text = "fails " + units.About(f.Ratio) + " of its " + metric.Operation(&w.cells[f.Cell]) + "s"
 	}
 	if j.Loads > 1 {
 		text += " " + under(arm.Load)
@@ -304,7 +304,7 @@ func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) s
 	text := "has " + size + less + " " + metric.Called(p.Metric) + w.inBenchmark(p)
 	switch p.Metric {
 	case metric.CPU:
-		text = "costs " + size + less + " " + metric.CalledOf(p.Metric, arm)
+		text = "costs " + size + less + " " + metric.CalledOf(p.Metric, &w.cells[p.Cell])
 	case metric.RPS:
 		text = "serves " + size + less
 	case metric.Wall:

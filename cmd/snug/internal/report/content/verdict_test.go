@@ -5,6 +5,7 @@ package content
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -19,6 +20,27 @@ func two() []finding.Cell {
 	}
 	cells[1].GOMAXPROCS = "1"
 	return cells
+}
+
+// TestSayOperations: what a load command counts, at a number of users too, need not be requests.
+func TestSayOperations(t *testing.T) {
+	cpu := &finding.Comparison{Cell: 1, Metric: metric.CPU, Ratio: 0.88}
+	cells := two()
+	for i := range cells {
+		cells[i].Workload, cells[i].Load, cells[i].Rounds = "command", "8 users", []finding.Run{{Loop: finding.LoopClosed}}
+	}
+	for _, c := range []struct {
+		j    finding.Judged
+		want string
+	}{
+		{finding.Judged{Code: finding.Won, Setting: new(1), Gain: cpu}, "GOMAXPROCS=1 costs 12 % less CPU per operation than the default"},
+		{finding.Judged{Code: finding.NoneSpared, Fails: &finding.Failure{Code: finding.FailsOperations, Of: 7, Ratio: 0.05}}, "the default fails 5 % of its operations"},
+	} {
+		v := finding.BenchVerdict{Metric: metric.CPU, Judged: []finding.Judged{c.j}}
+		if Say(&v, cells); !strings.Contains(v.Text, c.want) {
+			t.Errorf("%q, want %q", v.Text, c.want)
+		}
+	}
 }
 
 // TestSay: every code has its sentence, which stays the same when a document is saved and

@@ -125,16 +125,17 @@ func Called(key string) string {
 	return message.Clean(key)
 }
 
-// CalledOf is Called with the operations of the arm's workload: "CPU per request".
-func CalledOf(key string, a finding.Arm) string {
-	return strings.Replace(Called(key), "operation", Operation(a), 1)
+// CalledOf is Called with the operations of the cell's workload: "CPU per request".
+func CalledOf(key string, c *finding.Cell) string {
+	return strings.Replace(Called(key), "operation", Operation(c), 1)
 }
 
-// Operation returns the word for an operation of an arm's workload.
-func Operation(a finding.Arm) string {
-	switch workload, _, _ := strings.Cut(a.Workload, "/"); workload {
+// Operation returns the word for an operation of a cell's workload. What a load command counts need not
+// be requests.
+func Operation(c *finding.Cell) string {
+	switch workload, _, _ := strings.Cut(c.Workload, "/"); workload {
 	case "http", "command", "url":
-		if a.Load == "benchmark" || a.Load == "batch" || a.Load == "command" {
+		if c.Load == "benchmark" || c.Load == "batch" || c.Load == "command" || c.Loop() != "" {
 			break
 		}
 		return "request"
