@@ -233,7 +233,9 @@ func (r *reader) readHost(l *Limits) {
 		return
 	}
 	p := probe{name: cgroup.HostMemory}
-	if r.host = valueOf(cgroup.MemTotal(p.now(r))); r.host.State == Unknown {
+	text, err := r.tree.peek(p.name, r.buf)
+	p.err = err
+	if r.host = valueOf(cgroup.MemTotal(text)); r.host.State == Unknown {
 		l.failed("memory.host_bytes", &p, "no MemTotal")
 	}
 }

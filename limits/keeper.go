@@ -2,8 +2,8 @@
 
 package limits
 
-// A keeper is a tree that keeps files open once they are read. Reading one again takes one
-// system call and no allocation.
+// A keeper is a tree that keeps files open once they are read, except for long ones, which are
+// read rarely. Reading one again takes one system call and no allocation.
 type keeper struct {
 	opener
 	files map[string]*kept
@@ -15,6 +15,9 @@ type kept struct {
 }
 
 func (k *keeper) read(name string, buf []byte, long bool) ([]byte, error) {
+	if long {
+		return k.opener.read(name, buf, long)
+	}
 	e := k.files[name]
 	if e == nil {
 		e = new(kept)
@@ -24,7 +27,7 @@ func (k *keeper) read(name string, buf []byte, long bool) ([]byte, error) {
 	if e.f == nil {
 		return nil, e.err
 	}
-	return readFile(e.f, buf, long)
+	return readFile(e.f, buf, false)
 }
 
 // retry forgets the files that could not be opened, so that they are opened again.

@@ -5,6 +5,7 @@ package limits_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"syscall"
 	"testing"
@@ -38,6 +39,29 @@ func TestSystemCallsGiveTheSame(t *testing.T) {
 	}
 	if _, err := limits.Read(limits.Process{PID: 1 << 30}); err == nil {
 		t.Error("a pid that cannot be has limits")
+	}
+}
+
+// TestKeepsFew: of another process, a Handle keeps no file open that is read once or rarely. A node
+// has hundreds of them, and each open file costs the kernel memory.
+func TestKeepsFew(t *testing.T) {
+	h, err := limits.Open(limits.Process{PID: os.Getppid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if _, err := h.Read(limits.Counters | limits.Detail | limits.Unreclaimable); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		switch name, _ := os.Readlink(file); filepath.Base(name) {
+		case "cgroup.procs", "mountinfo", "meminfo":
+			t.Error(name + " is open")
+		}
 	}
 }
 

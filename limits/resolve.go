@@ -178,7 +178,7 @@ func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable, seen
 	}
 	file = strings.TrimSuffix(c.Point, "/") + c.Rest
 	err = r.shows(c.Mount, file)
-	if err == nil && r.pid != 0 && !r.holds(file) {
+	if err == nil && r.foreign() && !r.holds(file) {
 		return file + "/cgroup.procs", errElsewhere
 	}
 	problem := err
@@ -219,9 +219,13 @@ func (r *reader) shows(m *cgroup.Mount, dir string) error {
 	return r.tree.group(dir, m)
 }
 
-// holds reports whether a group holds the process. It may not, if another process's paths
-// were looked up in a mount table of another tree. It returns true if cgroup.procs cannot be
-// read.
+// foreign reports whether paths are looked up in a mount table that may be of another tree than
+// they are. Then only the group can tell. On this machine both are as the kernel shows them here.
+func (r *reader) foreign() bool { return len(r.tables) > 1 }
+
+// holds reports whether a group holds the process. It returns true if cgroup.procs cannot be
+// read. For cgroup v1 the kernel sorts that file anew, whose length is that of the group: of a
+// controller that is not used, all processes of the machine.
 func (r *reader) holds(dir string) bool {
 	procs, err := r.tree.read(dir+"/cgroup.procs", make([]byte, 0, 4096), true)
 	return err != nil || cgroup.Holds(procs, int64(r.pid))
