@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/limits"
 )
@@ -60,6 +62,59 @@ func TestMetricsResized(t *testing.T) {
 	}
 	if v := got["snug_agent_scan_interval_seconds{}"]; v != 60 {
 		t.Errorf("interval %v", v)
+	}
+}
+
+// TestKept: parts of the document from an earlier scan are used until something else was read, or
+// the time that findings are judged by begins after the process was last active.
+func TestKept(t *testing.T) {
+	e, g := &process{}, &goproc.Facts{}
+	at := time.Now()
+	given := func(cores float64) *limits.Limits {
+		l := &limits.Limits{}
+		l.CPU.Quota = limits.Of(cores)
+		return l
+	}
+	shows := func(l *limits.Limits) (kept bool, cores, rate float64) {
+		at = at.Add(15 * time.Second)
+		e.prev, e.last = e.last, observe.Moment{At: at, Go: g}
+		e.settle(l)
+		kept = e.kept != nil && e.box != nil
+		row, box := e.row(nil), e.container(podid.Place{})
+		if row.Quota.N != box.Quota.N {
+			t.Errorf("quota %v, of the container %v", row.Quota.N, box.Quota.N)
+		}
+		if !box.Throttled.Read() || !row.Used.Read() || !row.GC.Read() {
+			t.Errorf("unknown: %+v, %+v, %+v", box.Throttled, row.Used, row.GC)
+		}
+		return kept, row.Quota.N, row.Used.N
+	}
+	l := given(1)
+	shows(l)
+	e.active = at
+	for s := 15 * time.Second; s <= 2*window; s += 15 * time.Second {
+		if kept, cores, _ := shows(l); kept != (s > window) || cores != 1 {
+			t.Errorf("%s after it was active: kept %t, quota %v", s, kept, cores)
+		}
+	}
+	l = given(2)
+	if kept, cores, _ := shows(l); kept || cores != 2 {
+		t.Errorf("other limits: kept %t, quota %v", kept, cores)
+	}
+	if kept, _, _ := shows(l); !kept {
+		t.Error("the same limits: not kept")
+	}
+	g = &goproc.Facts{}
+	g.Stat.CPU = 3 * time.Second
+	if kept, _, rate := shows(l); kept || rate < .19 || rate > .21 {
+		t.Errorf("it has worked: kept %t, %v CPUs", kept, rate)
+	}
+	if kept, _, rate := shows(l); !kept || rate != 0 {
+		t.Errorf("it rests: kept %t, %v CPUs", kept, rate)
+	}
+	e.moved("0::/elsewhere\n")
+	if kept, _, _ := shows(l); kept {
+		t.Error("kept in another group")
 	}
 }
 

@@ -54,6 +54,7 @@ func (a *Agent) document(r *result) *finding.Node {
 		k := s.keyOf(p)
 		members[k] = append(members[k], p)
 	}
+	d.Containers = slices.Grow(d.Containers, len(members))
 	for _, k := range slices.Sorted(maps.Keys(members)) {
 		d.Containers = append(d.Containers, a.container(members[k]))
 	}
@@ -137,22 +138,14 @@ func (a *Agent) container(members []*process) finding.Container {
 		return cmp.Or(gx.Stat.Started.Truncate(time.Second).Compare(gy.Stat.Started.Truncate(time.Second)), cmp.Compare(gx.Pid, gy.Pid))
 	})
 	at := a.scanner.placeOf(members[0])
-	c := finding.Container{
-		PodUID: text(at.PodUID), ID: text(at.ContainerID), Runtime: text(at.Runtime), Class: text(string(at.Class)),
-		Processes: []finding.NodeProcess{}, Unknown: []finding.Gap{},
-	}
-	if at.PodUID == "" && at.ContainerID == "" {
-		group := ownGroup(members[0].group)
-		c.Unit, c.Group = new(finding.UTF8(path.Base(group))), new(finding.UTF8(group))
-	}
+	c := members[0].container(at)
 	var setsProcs *bool
 	if a.opts.Names != nil && at.PodUID != "" {
 		if n, ok := a.opts.Names.Lookup(at.PodUID, at.ContainerID); ok {
 			c.ContainerNames, setsProcs = namesOf(n), n.SetsProcs
 		}
 	}
-	first := members[0]
-	addLimits(&c, first.prev.Limits, first.last.Limits)
+	c.Processes = make([]finding.NodeProcess, 0, len(members))
 	used, known := 0.0, true
 	for _, p := range members {
 		r := p.row(setsProcs)
@@ -167,6 +160,25 @@ func (a *Agent) container(members []*process) finding.Container {
 	if known {
 		c.Used.Know(used, "")
 	}
+	return c
+}
+
+// container returns the container of its first process, without names and processes.
+func (e *process) container(at podid.Place) finding.Container {
+	if e.box != nil {
+		return *e.box
+	}
+	c := finding.Container{
+		PodUID: text(at.PodUID), ID: text(at.ContainerID), Runtime: text(at.Runtime), Class: text(string(at.Class)), Unknown: []finding.Gap{},
+	}
+	if at.PodUID == "" && at.ContainerID == "" {
+		group := ownGroup(e.group)
+		c.Unit, c.Group = new(finding.UTF8(path.Base(group))), new(finding.UTF8(group))
+	}
+	addLimits(&c, e.prev.Limits, e.last.Limits)
+	kept := c
+	kept.Throttled.None() // until the next reading
+	e.box = &kept
 	return c
 }
 

@@ -144,33 +144,38 @@ func newRegistry() *registry {
 
 // metrics returns the page of the last scan. A scrape reads no process, and only the first one after a scan
 // makes the text.
-func (a *Agent) metrics() string {
+func (a *Agent) metrics() []byte {
 	a.mu.Lock()
 	d, ended, scans := a.last, a.ended, a.scans
 	known := a.made
 	a.mu.Unlock()
-	if known.text == "" || known.scans != scans {
-		known = made{scans, a.families(d, ended, scans)}
+	if known.text == nil || known.scans != scans {
+		known = made{scans, a.families(d, ended, scans, len(known.text))}
 		a.mu.Lock()
 		a.made = known
 		a.mu.Unlock()
 	}
 	var page promtext.Page
 	page.Self(finding.NewBuild().Version)
-	return known.text + page.String()
+	return slices.Concat(known.text, page.Bytes())
 }
 
 // made is the text of the families of a scan.
 type made struct {
 	scans int64
-	text  string
+	text  []byte
 }
 
-// families returns the text of all families.
-func (a *Agent) families(d *finding.Node, ended time.Time, scans int64) string {
-	s := newScrape()
+// families returns the text of all families, which has about size bytes.
+func (a *Agent) families(d *finding.Node, ended time.Time, scans int64, size int) []byte {
+	containers := 0
+	if d != nil {
+		containers = len(d.Containers)
+	}
+	s := newScrape(containers)
 	a.sample(s, d, ended, scans)
 	var page promtext.Page
+	page.Grow(size + size/8)
 	for m, f := range s.families {
 		if len(s.series[m]) == 0 {
 			continue
@@ -178,13 +183,13 @@ func (a *Agent) families(d *finding.Node, ended time.Time, scans int64) string {
 		page.Family(f.name, f.help, f.kind)
 		for _, one := range s.series[m] {
 			if one.below == nil {
-				page.Sample(one.value, one.labels...)
+				page.Sample(one.value, one.labels)
 			} else {
-				page.Buckets(observe.Bounds(), one.below, math.NaN(), uint64(one.value), one.labels...)
+				page.Buckets(observe.Bounds(), one.below, math.NaN(), uint64(one.value), one.labels)
 			}
 		}
 	}
-	return page.String()
+	return page.Bytes()
 }
 
 // sample collects all series.

@@ -9,6 +9,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -17,8 +18,8 @@ const (
 	// so that findings do not come and go.
 	window = time.Minute
 	// wholeEvery is the interval, in scans, at which a process is inspected as if it were new:
-	// its CPUs may have changed, and what was unknown may be known by then.
-	wholeEvery = 20
+	// what was unknown may be known by then. idleWholeEvery is that of an idle process.
+	wholeEvery, idleWholeEvery = 20, 80
 	// groupEvery is the interval, in scans, at which its cgroups are read.
 	groupEvery = 8
 	// restEvery is the interval, in scans, at which the memory of an idle process is read: at 15 s
@@ -42,6 +43,13 @@ type process struct {
 	prev    observe.Moment // of the previous scan; Go is nil at the first
 	quota   changing[float64]
 	memory  changing[int64]
+	shared  *limits.Limits // those of the group from which last.Limits were made
+	active  time.Time      // the last scan that found that it had done something
+
+	// Parts of the document from an earlier scan, which still hold; nil = they must be made.
+	kept *finding.NodeProcess // without the figures of rates
+	sets *bool                // what kept was made with
+	box  *finding.Container   // its container, if this is the first process in it
 }
 
 func (e *process) close() {
@@ -73,20 +81,24 @@ func (e *process) again(s *scanner) bool {
 	if !e.closed && len(s.known) <= s.maxOpen {
 		e.p.KeepStat()
 	}
-	var g *goproc.Facts
-	switch {
-	case s.due(before, wholeEvery), before.Hint == "" && !before.GOMAXPROCS.Known() && !s.outside && isYoung(before):
-		g = s.look(e.p)
-	case !s.due(before, restEvery) && !isYoung(before):
-		g = before.Resting(e.p)
+	rests, whole := !isYoung(before) && before.Rests(e.p), wholeEvery
+	if rests {
+		whole = idleWholeEvery
 	}
-	if g == nil {
+	g := before
+	switch {
+	case s.due(before, whole), before.Hint == "" && !before.GOMAXPROCS.Known() && !s.outside && isYoung(before):
+		g = s.look(e.p)
+	case !rests || s.due(before, restEvery):
 		g = before.Again(e.p)
 	}
 	if g.Err != nil || !g.Exe.IsGo {
 		return false
 	}
 	e.note(s, g)
+	if !rests {
+		e.active = e.last.At
+	}
 	return true
 }
 
@@ -123,7 +135,14 @@ func (e *process) worked() bool {
 // settle adds the limits to the last moment.
 func (e *process) settle(l *limits.Limits) {
 	now := e.last.At
-	e.last.Limits = observe.OnCPUs(l, e.last.Go.CPUs)
+	same := l != nil && l == e.shared && e.prev.Limits != nil && e.prev.Go.CPUs == e.last.Go.CPUs
+	if e.last.Limits = e.prev.Limits; !same {
+		e.last.Limits, e.shared = observe.OnCPUs(l, e.last.Go.CPUs), l
+	}
+	// Findings follow what happened in the window.
+	if !same || e.last.Go != e.prev.Go || now.Sub(e.active) <= window {
+		e.kept, e.box = nil, nil
+	}
 	if l != nil {
 		e.quota.note(l.CPU.Quota, now)
 		e.memory.note(l.Memory.Hard, now)

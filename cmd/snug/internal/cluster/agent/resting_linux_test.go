@@ -35,7 +35,14 @@ func TestScanResting(t *testing.T) {
 				if c.works {
 					facts.Stat.CPU -= 10 * time.Millisecond // it has used CPU time since
 				}
+				p.active = p.active.Add(-2 * window)
+				row := p.kept
 				scan(t, a)
+				if now := a.scanner.known[child.pid()]; now.last.Go == facts && c.name == "rests" && row != nil && now.kept != row {
+					t.Errorf("made anew at scan %d, though nothing was read", a.scanner.tick)
+				} else if now.last.Go != facts && now.kept == row {
+					t.Errorf("kept at scan %d, though it was read", a.scanner.tick)
+				}
 				switch now := a.scanner.known[child.pid()].last.Go.GOGC.N; {
 				case now == planted && a.scanner.due(facts, restEvery):
 					t.Errorf("not read at scan %d, when it is due", a.scanner.tick)

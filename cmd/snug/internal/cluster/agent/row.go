@@ -58,15 +58,27 @@ func addLimits(c *finding.Container, before, now *limits.Limits) {
 }
 
 // row returns a process for the document, with its findings. podSets reports whether its pod sets
-// GOMAXPROCS; nil = unknown.
+// GOMAXPROCS; nil = unknown. If nothing was read since the last row, only the rates are made anew.
 func (e *process) row(podSets *bool) finding.NodeProcess {
+	if e.kept == nil || podSets != e.sets && (podSets == nil || e.sets == nil || *podSets != *e.sets) {
+		e.kept, e.sets = new(e.whole(podSets)), podSets
+	}
+	r := *e.kept
+	e.rates(&r)
+	return r
+}
+
+// whole returns the row without its rates.
+func (e *process) whole(podSets *bool) finding.NodeProcess {
 	g, l := e.last.Go, e.last.Limits
 	f := observe.Facts(g, l)
 	f.PodSets = podSets
-	if len(e.moments) == 0 || e.moments[0].Go == g {
+	if begin := e.begin(); begin == nil {
 		observe.SinceStart(f, g, l)
 	} else {
-		observe.Rates(f, &e.moments[0], &e.last)
+		now := e.last
+		now.Go = new(*g) // to Rates, the same facts are those of a process that has ended
+		observe.Rates(f, begin, &now)
 	}
 	r := finding.NodeProcess{Process: observe.Row(g, l, rules.Check(f)), Defaults: map[string]string{}, CPUTotal: g.Stat.CPU.Seconds()}
 	if r.Name = finding.UTF8(path.Base(g.Path)); g.Path == "" {
@@ -103,26 +115,38 @@ func (e *process) row(podSets *bool) finding.NodeProcess {
 	if g.CPU.Known() {
 		r.GCTotal.Know((g.CPU.N.GCTotal - g.CPU.N.GCIdle).Seconds(), g.CPU.Source)
 	}
-	if e.prev.Go != nil {
-		r.Used = observe.PerSecond((g.Stat.CPU - e.prev.Go.Stat.CPU).Seconds(), e.last.At.Sub(e.prev.At), "")
-	}
-	e.collections(&r)
 	finding.Settle(&r, r.Unknown)
 	return r
 }
 
-// collections adds the garbage collections of the window.
-func (e *process) collections(r *finding.NodeProcess) {
-	a, b := &e.moments[0], &e.last
-	took := b.At.Sub(a.At)
-	if took <= 0 {
+// begin returns the moment at which the window begins; nil = it is this one.
+func (e *process) begin() *observe.Moment {
+	if len(e.moments) == 0 || !e.moments[0].At.Before(e.last.At) {
+		return nil
+	}
+	return &e.moments[0]
+}
+
+// rates adds the CPU use since the previous scan, and the garbage collections of the window.
+func (e *process) rates(r *finding.NodeProcess) {
+	b := &e.last
+	if e.prev.Go != nil {
+		if used := observe.PerSecond((b.Go.Stat.CPU - e.prev.Go.Stat.CPU).Seconds(), b.At.Sub(e.prev.At), ""); used.Known() {
+			r.Used = used
+		}
+	}
+	a := e.begin()
+	if a == nil {
 		return
 	}
+	took := b.At.Sub(a.At)
 	r.Window.Know(took.Seconds(), "")
 	if n := growth(a.Go.Collections, b.Go.Collections); n >= 0 {
 		r.PerMin.Know(n/took.Minutes(), "")
 	}
-	r.GC = observe.CollectorShare(a.Go, b.Go)
+	if share := observe.CollectorShare(a.Go, b.Go); share.Known() {
+		r.GC = share
+	}
 }
 
 // growth returns the difference of two counts; below 0 = unknown.

@@ -247,6 +247,7 @@ func (s *scanner) meet(pid int, r *result) bool {
 	default:
 		e := &process{p: p}
 		e.note(s, g)
+		e.active = e.last.At
 		if s.known[pid] = e; len(s.known) > s.maxOpen {
 			e.close()
 		}

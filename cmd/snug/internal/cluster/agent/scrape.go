@@ -3,7 +3,6 @@
 package agent
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -13,22 +12,24 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // scrape is the series of one answer.
 type scrape struct {
-	families *registry
-	series   [metricCount][]point
+	families   *registry
+	containers int // most metrics have a series for each
+	series     [metricCount][]point
 }
 
-func newScrape() *scrape { return &scrape{families: newRegistry()} }
+func newScrape(containers int) *scrape {
+	return &scrape{families: newRegistry(), containers: containers}
+}
 
 // point is one series of a metric.
 type point struct {
-	value  float64          // of a histogram: the number of all values
-	below  []uint64         // of a histogram: of those below each bound
-	labels []promtext.Label // sorted by name
+	value  float64  // of a histogram: the number of all values
+	below  []uint64 // of a histogram: of those below each bound
+	labels promtext.Labels
 }
 
 // pairs returns the labels with a value, sorted.
@@ -42,27 +43,40 @@ func pairs(names, values []string) []promtext.Label {
 	return sorted(all)
 }
 
+// sorted sorts a few labels by name, in place.
 func sorted(labels []promtext.Label) []promtext.Label {
-	sorting.Stable(labels, func(a, b promtext.Label) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range labels {
+		for ; i > 0 && labels[i].Name < labels[i-1].Name; i-- {
+			labels[i], labels[i-1] = labels[i-1], labels[i]
+		}
+	}
 	return labels
 }
 
 // with returns a container's labels and those of the metric.
-func (s *scrape) with(labels []promtext.Label, m metric, values ...string) []promtext.Label {
-	return sorted(slices.Concat(labels, pairs(s.families[m].labels, values)))
+func (s *scrape) with(labels []promtext.Label, m metric, values ...string) promtext.Labels {
+	return promtext.Text(sorted(slices.Concat(labels, pairs(s.families[m].labels, values)))...)
 }
 
-func (s *scrape) labelled(m metric, v float64, labels []promtext.Label) {
-	s.series[m] = append(s.series[m], point{v, nil, labels})
+// add adds a series of a container.
+func (s *scrape) add(m metric, p point) {
+	if s.series[m] == nil {
+		s.series[m] = make([]point, 0, s.containers)
+	}
+	s.series[m] = append(s.series[m], p)
+}
+
+func (s *scrape) labelled(m metric, v float64, labels promtext.Labels) {
+	s.add(m, point{v, nil, labels})
 }
 
 // number adds a series of the agent itself.
 func (s *scrape) number(m metric, v float64, values ...string) {
-	s.labelled(m, v, pairs(s.families[m].labels, values))
+	s.series[m] = append(s.series[m], point{v, nil, promtext.Text(pairs(s.families[m].labels, values)...)})
 }
 
 // maybe adds a series if its value is known.
-func maybe[T figure.Number](s *scrape, m metric, f figure.Of[T], labels []promtext.Label) {
+func maybe[T figure.Number](s *scrape, m metric, f figure.Of[T], labels promtext.Labels) {
 	if f.Known() && !math.IsNaN(float64(f.N)) {
 		s.labelled(m, float64(f.N), labels)
 	}
@@ -70,14 +84,14 @@ func maybe[T figure.Number](s *scrape, m metric, f figure.Of[T], labels []promte
 
 // spread adds a histogram of a container with names. Of others, whose labels change at each
 // restart, that would be too many series.
-func (s *scrape) spread(m metric, f figure.Of[finding.Spread], c *finding.Container, labels []promtext.Label) {
+func (s *scrape) spread(m metric, f figure.Of[finding.Spread], c *finding.Container, labels promtext.Labels) {
 	if f.Known() && c.Name != nil && c.Pod != nil && c.Namespace != nil {
-		s.series[m] = append(s.series[m], point{float64(f.N.Count), f.N.Below, labels})
+		s.add(m, point{float64(f.N.Count), f.N.Below, labels})
 	}
 }
 
 // when adds a series of an RFC 3339 time; nil = none.
-func (s *scrape) when(m metric, v *string, labels []promtext.Label) {
+func (s *scrape) when(m metric, v *string, labels promtext.Labels) {
 	if v == nil {
 		return
 	}
@@ -87,17 +101,17 @@ func (s *scrape) when(m metric, v *string, labels []promtext.Label) {
 }
 
 // container adds all series of a container.
-func (s *scrape) container(c *finding.Container, labels []promtext.Label) {
-	p := &c.Processes[0]
+func (s *scrape) container(c *finding.Container, own []promtext.Label) {
+	p, labels := &c.Processes[0], promtext.Text(own...)
 	aware := ""
 	if p.Aware != nil {
 		aware = map[bool]string{true: "true", false: "false"}[*p.Aware]
 	}
-	s.labelled(info, 1, s.with(labels, info, p.GoVersion.N, word(p.Line), aware, p.GOMAXPROCSSource.N, word(p.SetLimit), word(c.Workload)))
+	s.labelled(info, 1, s.with(own, info, p.GoVersion.N, word(p.Line), aware, p.GOMAXPROCSSource.N, word(p.SetLimit), word(c.Workload)))
 	s.labelled(processes, float64(len(c.Processes)), labels)
 	s.when(started, p.Started, labels)
-	s.when(resized, p.QuotaChanged, s.with(labels, resized, "cpu"))
-	s.when(resized, p.LimitChanged, s.with(labels, resized, "memory"))
+	s.when(resized, p.QuotaChanged, s.with(own, resized, "cpu"))
+	s.when(resized, p.LimitChanged, s.with(own, resized, "memory"))
 	maybe(s, gomaxprocs, p.GOMAXPROCS, labels)
 	switch {
 	case p.GOMEMLIMIT.Known():
@@ -146,7 +160,7 @@ func (s *scrape) container(c *finding.Container, labels []promtext.Label) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(worst)) {
-		s.labelled(found, 1, s.with(labels, found, id, string(worst[id])))
+		s.labelled(found, 1, s.with(own, found, id, string(worst[id])))
 	}
 }
 

@@ -96,7 +96,7 @@ func (a *Agent) Handler() http.Handler {
 	}
 	mux := http.NewServeMux()
 	// Not compressed: that costs more CPU time than the rest of a scrape, and Prometheus is usually near.
-	mux.HandleFunc("GET /metrics", answers(func(*http.Request) answer { return answer{kind: promtext.ContentType, text: []byte(a.metrics())} }))
+	mux.HandleFunc("GET /metrics", answers(func(*http.Request) answer { return answer{kind: promtext.ContentType, text: a.metrics()} }))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { a.health().write(w) })
 	mux.HandleFunc("GET /findings", answers(a.findings))
 	mux.HandleFunc("GET /{$}", answers(a.page))

@@ -92,7 +92,7 @@ func sampleNode() *finding.Node {
 // gathered returns the values of a scrape by series: "name{a=b}" without empty labels.
 func gathered(t *testing.T, a *Agent) map[string]float64 {
 	t.Helper()
-	page := a.metrics()
+	page := string(a.metrics())
 	read, err := promtext.Read(strings.NewReader(page), "snug_")
 	if err != nil || read.Bad != 0 {
 		t.Fatalf("%d bad lines, %v, in\n%s", read.Bad, err, page)
@@ -213,7 +213,7 @@ func TestMetricsSpread(t *testing.T) {
 	}
 	c := &d.Containers[0]
 	c.Namespace, c.Pod, c.Name = new("shop"), new("cart-1"), new("app")
-	page := idle(d, 0).metrics()
+	page := string(idle(d, 0).metrics())
 	const name = "snug_go_container_sched_latency_seconds"
 	var lines []string
 	for line := range strings.Lines(page) {
@@ -420,16 +420,16 @@ func TestRegistry(t *testing.T) {
 // TestMetricsMadeOnce: scrapes of one scan share its text, and the next scan has another one.
 func TestMetricsMadeOnce(t *testing.T) {
 	a := idle(sampleNode(), 0)
-	first := a.metrics()
-	if made := a.made; made.text == "" || !strings.HasPrefix(first, made.text) || !strings.Contains(first, "go_goroutines ") {
+	first := string(a.metrics())
+	if made := a.made; len(made.text) == 0 || !strings.HasPrefix(first, string(made.text)) || !strings.Contains(first, "go_goroutines ") {
 		t.Errorf("%d bytes kept of %d", len(made.text), len(first))
 	}
-	a.made.text = "kept\n"
-	if got := a.metrics(); !strings.HasPrefix(got, "kept\n") {
+	a.made.text = []byte("kept\n")
+	if got := string(a.metrics()); !strings.HasPrefix(got, "kept\n") {
 		t.Errorf("%.100q", got)
 	}
 	a.scans++
-	if got := a.metrics(); strings.HasPrefix(got, "kept\n") || !strings.Contains(got, "snug_agent_scans_total 4\n") {
+	if got := string(a.metrics()); strings.HasPrefix(got, "kept\n") || !strings.Contains(got, "snug_agent_scans_total 4\n") {
 		t.Errorf("%.100q", got)
 	}
 }

@@ -84,13 +84,13 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	page.Family("snug_webhook_reviews_total", "Reviews answered, by path and outcome.", promtext.Counter)
 	for _, name := range names {
 		for _, o := range review.Outcomes {
-			page.Sample(float64(paths[name].outcomes[o].Load()), promtext.Label{Name: "outcome", Value: string(o)}, promtext.Label{Name: "path", Value: name})
+			page.Sample(float64(paths[name].outcomes[o].Load()), promtext.Text(promtext.Label{Name: "outcome", Value: string(o)}, promtext.Label{Name: "path", Value: name}))
 		}
 	}
 	page.Family("snug_webhook_refused_total", "Reviews not answered, by path and reason: busy, large, cut.", promtext.Counter)
 	for _, name := range names {
 		for _, reason := range refusals {
-			page.Sample(float64(paths[name].reasons[reason].Load()), promtext.Label{Name: "path", Value: name}, promtext.Label{Name: "reason", Value: reason})
+			page.Sample(float64(paths[name].reasons[reason].Load()), promtext.Text(promtext.Label{Name: "path", Value: name}, promtext.Label{Name: "reason", Value: reason}))
 		}
 	}
 	page.Family("snug_webhook_review_duration_seconds", "Time from the header of a request to the answer, by path.", promtext.Histogram)
@@ -102,7 +102,7 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		for i := 1; i < len(buckets); i++ {
 			buckets[i] += buckets[i-1]
 		}
-		page.Buckets(bounds[:], buckets[:], seconds, count, promtext.Label{Name: "path", Value: name})
+		page.Buckets(bounds[:], buckets[:], seconds, count, promtext.Text(promtext.Label{Name: "path", Value: name}))
 	}
 	for _, add := range m.more {
 		add(&page)
@@ -120,7 +120,7 @@ func ValidUntil(until func() time.Time) func(*promtext.Page) {
 			end = float64(t.Unix())
 		}
 		p.Family("snug_webhook_certificate_expiry_timestamp_seconds", "End of validity of the certificate in use; 0 = none.", promtext.Gauge)
-		p.Sample(end)
+		p.Sample(end, "")
 	}
 }
 
@@ -142,7 +142,7 @@ func Learned(k *learned.Keeper) func(*promtext.Page) {
 			{"snug_webhook_agents_silent", "Agents asked in the last round that did not answer.", silent},
 		} {
 			p.Family(m.name, m.help, promtext.Gauge)
-			p.Sample(float64(m.n))
+			p.Sample(float64(m.n), "")
 		}
 	}
 }

@@ -29,9 +29,8 @@ func (c *Cache) Len() int {
 
 // Again reads the same process once more, at a small part of the cost of Look. It reads the
 // kernel's counters and the runtime's figures in memory, except for the counts of idle and
-// spinning Ps. It copies what stays the same while a program runs: the executable, the
-// environment, and the CPUs that it may run on, although those may have changed. p is the
-// process that f was read from, still open.
+// spinning Ps. It copies what stays the same while a program runs: the executable and the
+// environment. p is the process that f was read from, still open.
 //
 // If the process has ended or runs another program, Err is proc.ErrGone and nothing else is
 // set.
@@ -47,17 +46,11 @@ func (f *Facts) Again(p *proc.Process) *Facts {
 	return now
 }
 
-// Resting is Again for a process that has done nothing since f was read, by proc.Stat.Still. It
-// costs one system call and copies the figures of the memory. It returns nil if the process
-// was active or has ended.
-func (f *Facts) Resting(p *proc.Process) *Facts {
+// Rests reports whether a process has done nothing since f was read, by proc.Stat.Still: f still
+// holds. It costs one system call. It is false if the process has ended.
+func (f *Facts) Rests(p *proc.Process) bool {
 	stat, err := p.Stat()
-	if err != nil || !stat.Still(&f.Stat) {
-		return nil
-	}
-	now := *f
-	now.Stat = stat
-	return &now
+	return err == nil && stat.Still(&f.Stat)
 }
 
 func (f *Facts) again(p *proc.Process, before *Facts) error {
@@ -65,11 +58,14 @@ func (f *Facts) again(p *proc.Process, before *Facts) error {
 	if f.Stat, err = p.Stat(); err != nil {
 		return err
 	}
+	if n, err := p.Affinity(); err == nil {
+		f.CPUs = n
+	}
 	if f.image == nil {
 		// There are no figures in its memory, or they cannot be read.
-		stat := f.Stat
+		stat, cpus := f.Stat, f.CPUs
 		*f = *before
-		f.Stat = stat
+		f.Stat, f.CPUs = stat, cpus
 		return p.Same()
 	}
 	mem, err := p.Memory()

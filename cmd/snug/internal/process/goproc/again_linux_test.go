@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
@@ -48,6 +50,21 @@ func TestAgain(t *testing.T) {
 	}
 	if first.GOGC.N != 66 {
 		t.Error("the look before was changed")
+	}
+	if first.CPUs > 1 {
+		var one unix.CPUSet
+		if err := unix.SchedGetaffinity(p.Pid(), &one); err != nil {
+			t.Fatal(err)
+		}
+		for cpu := 0; one.Count() > 1; cpu++ {
+			one.Clear(cpu)
+		}
+		if err := unix.SchedSetaffinity(p.Pid(), &one); err != nil {
+			t.Fatal(err)
+		}
+		if f := first.Again(p); f.CPUs != 1 {
+			t.Errorf("it may run on %d CPUs, want 1", f.CPUs)
+		}
 	}
 	id, err := p.ExeID()
 	if is, known := files.IsGo(id); err != nil || !is || !known || files.Len() != 1 {
@@ -133,8 +150,9 @@ func TestStatOfKernel(t *testing.T) {
 	}
 }
 
-// TestResting checks that an idle process keeps its figures, and an active or ended one does not.
-func TestResting(t *testing.T) {
+// TestRests checks that the figures of an idle process hold, and those of an active or ended one
+// do not.
+func TestRests(t *testing.T) {
 	target := startTarget(t, exec.Command(buildTarget(t, how{goLine: "1.26"})), "GOGC=66")
 	p, err := proc.Open(target.cmd.Process.Pid)
 	if err != nil {
@@ -142,21 +160,20 @@ func TestResting(t *testing.T) {
 	}
 	defer p.Close()
 	files := NewCache("")
-	var first, rests *Facts
-	for end := time.Now().Add(time.Minute); rests == nil && time.Now().Before(end); rests = first.Resting(p) {
-		first = Look(p, files)
-	}
-	if rests == nil || rests == first || rests.GOGC.N != 66 || rests.Collections != first.Collections || rests.Stat.CPU != first.Stat.CPU {
-		t.Fatalf("%+v, before %+v", rests, first)
+	first := Look(p, files)
+	for end := time.Now().Add(time.Minute); !first.Rests(p); first = Look(p, files) {
+		if time.Now().After(end) {
+			t.Fatalf("it does not rest: %+v", first)
+		}
 	}
 	target.ask("burn")
-	for end := time.Now().Add(time.Minute); first.Resting(p) != nil; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); first.Rests(p); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it works, and rests")
 		}
 	}
 	target.end()
-	if f := first.Resting(p); f != nil {
-		t.Errorf("it has ended: %+v", f)
+	if first.Rests(p) {
+		t.Error("it has ended, and rests")
 	}
 }

@@ -34,14 +34,17 @@ func parseStat(text []byte, pageSize int64) (Stat, bool) {
 	if open < 0 || end < open {
 		return Stat{}, false
 	}
-	// field[0] is the third field of the file.
-	field := strings.Fields(string(text[end+1:]))
-	if len(field) < 22 || len(field[0]) != 1 {
+	var field [28 - 3 + 1][]byte // field[0] is the third field of the file
+	n := 0
+	for rest := bytes.TrimSpace(text[end+1:]); n < len(field) && len(rest) > 0; n++ {
+		field[n], rest, _ = bytes.Cut(rest, []byte{' '})
+	}
+	if n < 22 || len(field[0]) != 1 {
 		return Stat{}, false
 	}
 	ok := true
 	number := func(n int) uint64 {
-		v, err := strconv.ParseUint(field[n-3], 10, 64)
+		v, err := strconv.ParseUint(string(field[n-3]), 10, 64)
 		ok = ok && err == nil
 		return v
 	}
@@ -62,7 +65,7 @@ func parseStat(text []byte, pageSize int64) (Stat, bool) {
 	// When the kernel loads a program, it first sets the stack, then writes the auxiliary
 	// vector entry by entry, and then sets the end of the code. Source: fs/binfmt_elf.c
 	// load_elf_binary.
-	if len(field) > 28-3 {
+	if n == len(field) {
 		s.loading = number(28) != 0 && number(27) == 0
 	}
 	if !ok {

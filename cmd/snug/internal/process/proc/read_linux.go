@@ -241,15 +241,22 @@ func (p *Process) Affinity() (int, error) {
 		}
 		return s.CPUs, err
 	}
-	set := unix.NewCPUSet(maxCPUs)
-	if err := unix.SchedGetaffinityDynamic(p.pid, set); err != nil {
+	var few unix.CPUSet
+	err := unix.SchedGetaffinity(p.pid, &few)
+	count := few.Count()
+	if err == unix.EINVAL { // this kernel supports more CPUs than that
+		set := unix.NewCPUSet(maxCPUs)
+		err = unix.SchedGetaffinityDynamic(p.pid, set)
+		count = set.Count()
+	}
+	if err != nil {
 		return 0, p.why("sched_getaffinity", err)
 	}
 	// The call takes a number, so the result belongs to this process only if it still exists.
 	if _, err := p.Stat(); err != nil {
 		return 0, err
 	}
-	return set.Count(), nil
+	return count, nil
 }
 
 // RunDelay adds up the times of at most maxThreads threads.

@@ -14,11 +14,11 @@ import (
 // process_resident_memory_bytes, which are absent if that file cannot be read.
 func (p *Page) Self(version string) {
 	p.Family("snug_build_info", "The version of snug.", Gauge)
-	p.Sample(1, Label{"version", version})
+	p.Sample(1, Text(Label{"version", version}))
 	p.Family("go_info", "The Go that this program is built by.", Gauge)
-	p.Sample(1, Label{"version", runtime.Version()})
+	p.Sample(1, Text(Label{"version", runtime.Version()}))
 	p.Family("go_goroutines", "Goroutines of this program.", Gauge)
-	p.Sample(float64(runtime.NumGoroutine()))
+	p.Sample(float64(runtime.NumGoroutine()), "")
 	text, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
 		return
@@ -28,9 +28,9 @@ func (p *Page) Self(version string) {
 		return
 	}
 	p.Family("process_cpu_seconds_total", "CPU time of this program.", Counter)
-	p.Sample(cpu)
+	p.Sample(cpu, "")
 	p.Family("process_resident_memory_bytes", "Resident memory of this program.", Gauge)
-	p.Sample(resident * float64(os.Getpagesize()))
+	p.Sample(resident*float64(os.Getpagesize()), "")
 }
 
 // statFigures parses utime and stime, in ticks of 10 ms, and rss, in pages. Source:

@@ -13,13 +13,14 @@ import (
 func TestPage(t *testing.T) {
 	var p Page
 	p.Family("snug_b", "Two\nlines, a \\.", Gauge)
-	p.Sample(1.5)
-	p.Sample(math.Inf(1), Label{"a", "x\"y\\z\nw"}, Label{"none", ""}, Label{"b", "é\xff"})
-	p.Sample(math.Inf(-1), Label{"none", ""})
+	p.Sample(1.5, "")
+	p.Sample(math.Inf(1), Text(Label{"a", "x\"y\\z\nw"}, Label{"none", ""}, Label{"b", "é\xff"}))
+	p.Sample(math.Inf(-1), Text(Label{"none", ""}))
 	p.Family("snug_c_seconds", "C.", Histogram)
-	p.Buckets([]float64{0.001, 1}, []uint64{2, 3}, 7.25, 4, Label{"path", "/"})
+	p.Buckets([]float64{0.001, 1}, []uint64{2, 3}, 7.25, 4, Text(Label{"path", "/"}))
+	p.Buckets([]float64{2}, []uint64{5}, math.NaN(), 6, "")
 	p.Family("snug_d_total", "D.", Counter)
-	p.Sample(1 << 60)
+	p.Sample(1<<60, "")
 	text := p.String()
 	if !strings.HasPrefix(text, "# HELP snug_b Two\\nlines, a \\\\.\n# TYPE snug_b gauge\nsnug_b 1.5\n") {
 		t.Errorf("%s", text)
@@ -37,6 +38,9 @@ func TestPage(t *testing.T) {
 		{"snug_c_seconds_bucket", []Label{{"le", "+Inf"}, {"path", "/"}}, 4},
 		{"snug_c_seconds_sum", []Label{{"path", "/"}}, 7.25},
 		{"snug_c_seconds_count", []Label{{"path", "/"}}, 4},
+		{"snug_c_seconds_bucket", []Label{{"le", "2"}}, 5},
+		{"snug_c_seconds_bucket", []Label{{"le", "+Inf"}}, 6},
+		{"snug_c_seconds_count", nil, 6},
 		{"snug_d_total", nil, 1 << 60},
 	}
 	if !slices.EqualFunc(s.Samples, want, func(a, b Sample) bool {
