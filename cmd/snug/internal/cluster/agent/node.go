@@ -27,8 +27,12 @@ import (
 // If the agent has its own cgroup namespace, views map its paths to those of the node.
 type node struct {
 	root   *os.Root
-	mounts []byte // the text of proc/1/mountinfo
-	views  []view // none if the agent's cgroup namespace shows the paths of the node
+	top    *os.File // the same directory
+	mounts []byte   // the text of proc/1/mountinfo
+	views  []view   // none if the agent's cgroup namespace shows the paths of the node
+
+	files map[string]*sharedFile // the open ones below sys, by name
+	scan  int                    // counts the scans
 }
 
 const cgroupDir = "sys/fs/cgroup"
@@ -39,10 +43,15 @@ func openNode(dir string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{root: root}
-	entries, err := fs.ReadDir(n, cgroupDir)
+	top, err := root.Open(".")
 	if err != nil {
 		root.Close()
+		return nil, err
+	}
+	n := &node{root: root, top: top, files: map[string]*sharedFile{}}
+	entries, err := fs.ReadDir(n, cgroupDir)
+	if err != nil {
+		n.close()
 		return nil, err
 	}
 	n.mounts = mountTable(entries, func(dir string) bool {
@@ -100,7 +109,10 @@ func mountTable(entries []fs.DirEntry, unified func(dir string) bool) []byte {
 	return b.Bytes()
 }
 
-func (n *node) close() { n.root.Close() }
+func (n *node) close() {
+	n.root.Close()
+	n.top.Close()
+}
 
 // Open opens a file of the tree.
 func (n *node) Open(name string) (fs.File, error) {
@@ -112,9 +124,15 @@ func (n *node) Open(name string) (fs.File, error) {
 		return &memFile{name: "mountinfo", Reader: bytes.NewReader(n.mounts)}, nil
 	}
 	f, err := os.Open("/proc/" + rest)
+	if err != nil {
+		return nil, err
+	}
 	pid, file, _ := strings.Cut(rest, "/")
-	if _, bad := strconv.Atoi(pid); err != nil || bad != nil || file != "cgroup" || len(n.views) == 0 {
-		return f, err
+	switch _, bad := strconv.Atoi(pid); {
+	case file == "":
+		return f, nil // a directory, or read once
+	case bad != nil || file != "cgroup" || len(n.views) == 0:
+		return (&sharedFile{n: n, file: f}).user(), nil
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
@@ -130,7 +148,13 @@ var errIrregular = errors.New("not a regular file")
 
 // regular opens a file or a directory below the root.
 func (n *node) regular(name string) (fs.File, error) {
-	f, err := n.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if f := n.files[name]; f != nil {
+		return f.user(), nil
+	}
+	f, err, ok := openBelow(n.top, name)
+	if !ok {
+		f, err = n.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +166,12 @@ func (n *node) regular(name string) (fs.File, error) {
 		f.Close()
 		return nil, err
 	}
-	return f, nil
+	if info.IsDir() {
+		return f, nil
+	}
+	shared := &sharedFile{n: n, name: name, file: f}
+	n.files[name] = shared
+	return shared.user(), nil
 }
 
 // memFile is a file in memory. It has no ReadAt, so a reader opens it again for new contents.

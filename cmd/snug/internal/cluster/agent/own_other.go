@@ -4,8 +4,15 @@
 
 package agent
 
-import "time"
+import (
+	"os"
+	"time"
+)
 
 func cpuTime() time.Duration { return 0 }
+
+func readAt(f *os.File, b []byte, off int64) (int, error) { return f.ReadAt(b, off) }
+
+func openBelow(*os.File, string) (f *os.File, err error, ok bool) { return nil, nil, false }
 
 func maxOpenProcesses() int { return 0 }

@@ -88,6 +88,9 @@ func (s *scanner) scan(ctx context.Context) (*result, error) {
 	}
 	s.at = now
 	s.tick++
+	if s.node != nil {
+		s.node.scan = s.tick
+	}
 	there := make(map[int]bool, len(s.known))
 	for _, entry := range entries {
 		if entry.Pid == s.self {

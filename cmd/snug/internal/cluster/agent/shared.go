@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// sharedFile is a file of a node's tree that several groups may have open: the limits of a container
+// are also those of the groups above it, which are the same for many. It is open once, and while it
+// has more than one user and does not change, a scan reads it once.
+type sharedFile struct {
+	n     *node
+	name  string
+	file  *os.File
+	users int
+	scan  int    // the last one that read text
+	text  []byte // nil = not read
+	same  bool   // the scan that last read it before had the same text
+}
+
+// user returns one more user of the file.
+func (f *sharedFile) user() *sharer {
+	f.users++
+	return &sharer{of: f}
+}
+
+// forget makes the next user open the file anew.
+func (f *sharedFile) forget() {
+	if f.n.files[f.name] == f {
+		delete(f.n.files, f.name)
+	}
+}
+
+// fresh reports whether text is that of this scan. A text that has changed is not used: a user may
+// read two files that belong together, and once more the first to see that they do.
+func (f *sharedFile) fresh() bool {
+	if f.users < 2 {
+		f.text = nil
+		return false
+	}
+	if f.text == nil || f.scan != f.n.scan {
+		b := make([]byte, max(64, 2*len(f.text)))
+		n, err := readAt(f.file, b, 0)
+		f.same = err == nil && n < len(b) && f.text != nil && bytes.Equal(b[:n], f.text)
+		f.text, f.scan = b[:n], f.n.scan
+	}
+	return f.same
+}
+
+// sharer is a user of a sharedFile.
+type sharer struct {
+	of  *sharedFile
+	off int64 // of Read
+}
+
+// ReadAt returns io.EOF with fewer bytes than asked for, also where the kernel returns the rest
+// at the next call.
+func (s *sharer) ReadAt(b []byte, off int64) (n int, err error) {
+	switch {
+	case s.of == nil:
+		return 0, fs.ErrClosed
+	case s.of.fresh():
+		n = copy(b, s.of.text[min(off, int64(len(s.of.text))):])
+	default:
+		if n, err = readAt(s.of.file, b, off); err != nil {
+			s.of.forget() // its group was removed, and there may be another by that name
+		}
+	}
+	if err == nil && n < len(b) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (s *sharer) Read(b []byte) (int, error) {
+	n, err := s.ReadAt(b, s.off)
+	if s.off += int64(n); n > 0 && err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+func (s *sharer) Stat() (fs.FileInfo, error) {
+	if s.of == nil {
+		return nil, fs.ErrClosed
+	}
+	return s.of.file.Stat()
+}
+
+// Close closes the file with its last user.
+func (s *sharer) Close() error {
+	f := s.of
+	if f == nil {
+		return fs.ErrClosed
+	}
+	s.of = nil
+	if f.users--; f.users > 0 {
+		return nil
+	}
+	f.forget()
+	return f.file.Close()
+}
