@@ -83,7 +83,7 @@ type Agent struct {
 func New(opts Options) (*Agent, error) {
 	s := &scanner{
 		files: opts.Files, outside: opts.Outside, self: os.Getpid(),
-		known: map[int]*process{}, others: map[int]other{}, groups: map[string]*group{}, maxOpen: maxOpenProcesses(),
+		known: map[int]*process{}, others: map[int]other{}, groups: map[string]*group{}, maxFiles: maxFiles(),
 		pace: pacer{share: opts.Share}, named: opts.Names != nil, bystanders: map[string]*bystander{}, settledAfter: settledAfter,
 	}
 	if opts.Root == "" {

@@ -47,6 +47,18 @@ func (g *group) detailEvery() int {
 	return idleDetailEvery
 }
 
+// filesPerGroup is the number of files open for a group: three or four for each level, and some more.
+const filesPerGroup = 33
+
+// maxGroups returns how many groups may stay open. If they are fewer, those that work do.
+func (s *scanner) maxGroups() int {
+	left := s.maxFiles
+	if s.keepsProcesses() {
+		left -= len(s.known) * filesPerProcess
+	}
+	return left / filesPerGroup
+}
+
 // readGroups reads the limits of all groups with Go processes, once per group, and stores
 // them in each process. A group in which no process has used CPU time was not throttled
 // either, and its memory hardly changes, so it is read at some scans only.
@@ -62,7 +74,16 @@ func (s *scanner) readGroups(ctx context.Context) error {
 		}
 		g.worked = g.worked || p.worked()
 	}
+	open, room := 0, s.maxGroups()
+	for _, g := range s.groups {
+		if g.h != nil {
+			open++
+		}
+	}
 	for text, g := range s.groups {
+		if g.h != nil {
+			open-- // unless it stays
+		}
 		if g.tick != s.tick {
 			g.close()
 			delete(s.groups, text)
@@ -75,9 +96,12 @@ func (s *scanner) readGroups(ctx context.Context) error {
 			if text != "" {
 				g.limits = g.read(s.tree(), (s.tick+g.turn)%g.detailEvery() == 0)
 			}
-			if len(s.groups) > s.maxOpen {
+			if open >= room || !g.worked && len(s.groups) > room {
 				g.close()
 			}
+		}
+		if g.h != nil {
+			open++
 		}
 	}
 	for _, p := range s.known {

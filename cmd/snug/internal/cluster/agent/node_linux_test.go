@@ -48,7 +48,7 @@ func TestNodeMounts(t *testing.T) {
 		want    []string
 	}{
 		{"v2", []string{"kubepods.slice", "system.slice"}, "cgroup.controllers", []string{"/ /sys/fs/cgroup rw - cgroup2 cgroup rw"}},
-		{"v1", []string{"cpu,cpuacct", "memory"}, "", []string{"/ /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct", "/ /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory"}},
+		{"v1", []string{"cpu,cpuacct", "cpuset", "memory"}, "", []string{"/ /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct", "/ /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory"}},
 		{"hybrid", []string{"memory", "unified"}, "unified/cgroup.controllers", []string{"/ /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory", "/ /sys/fs/cgroup/unified rw - cgroup2 cgroup rw"}},
 		{"a name that would be another line", []string{"me\nmory", "a b"}, "", nil},
 	} {

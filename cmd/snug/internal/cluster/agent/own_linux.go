@@ -45,19 +45,14 @@ func openBelow(dir *os.File, name string) (f *os.File, err error, ok bool) {
 	return os.NewFile(uintptr(fd), name), nil, true
 }
 
-const (
-	// filesPerProcess is the number of files open for a process: its directory, memory and stat,
-	// and those of its group, three or four for each level and some more.
-	filesPerProcess = 36
-	// spareFiles is the number of files left for everything else.
-	spareFiles = 128
-)
+// spareFiles is the number of files left for everything else than processes and groups.
+const spareFiles = 128
 
-// maxOpenProcesses returns how many processes, and how many groups, may stay open.
-func maxOpenProcesses() int {
+// maxFiles returns how many files may stay open for processes and groups.
+func maxFiles() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
-		return 16
+		return 0
 	}
-	return max(16, int(min(l.Cur, 1<<20)-spareFiles)/filesPerProcess)
+	return max(0, int(min(l.Cur, 1<<20))-spareFiles)
 }

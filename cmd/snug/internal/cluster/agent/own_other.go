@@ -15,4 +15,4 @@ func readAt(f *os.File, b []byte, off int64) (int, error) { return f.ReadAt(b, o
 
 func openBelow(*os.File, string) (f *os.File, err error, ok bool) { return nil, nil, false }
 
-func maxOpenProcesses() int { return 0 }
+func maxFiles() int { return 0 }

@@ -74,11 +74,11 @@ func (e *process) again(s *scanner) bool {
 			return false
 		}
 		e.p, e.closed = p, false
-		if len(s.known) > s.maxOpen {
+		if !s.keepsProcesses() {
 			defer e.close()
 		}
 	}
-	if !e.closed && len(s.known) <= s.maxOpen {
+	if !e.closed && s.keepsProcesses() {
 		e.p.KeepStat()
 	}
 	rests, whole := !isYoung(before) && before.Rests(e.p), wholeEvery
@@ -101,6 +101,13 @@ func (e *process) again(s *scanner) bool {
 	}
 	return true
 }
+
+// filesPerProcess is the number of files open for a process: its directory, memory and stat.
+const filesPerProcess = 3
+
+// keepsProcesses reports whether processes stay open: those that are known need at most half of the
+// files.
+func (s *scanner) keepsProcesses() bool { return len(s.known)*filesPerProcess <= s.maxFiles/2 }
 
 // due reports whether a process is due for work that is done at every nth scan, n = every.
 func (s *scanner) due(g *goproc.Facts, every int) bool { return (s.tick+g.Pid)%every == 0 }

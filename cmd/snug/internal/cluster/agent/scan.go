@@ -36,13 +36,13 @@ const (
 
 // scanner keeps the state between scans.
 type scanner struct {
-	files   *goproc.Cache
-	outside bool
-	node    *node // where to read limits; nil = this machine
-	self    int
-	maxOpen int // how many processes, and how many groups, may stay open
-	pace    pacer
-	named   bool // containers have names, so the document lists those without Go too
+	files    *goproc.Cache
+	outside  bool
+	node     *node // where to read limits; nil = this machine
+	self     int
+	maxFiles int // how many may stay open
+	pace     pacer
+	named    bool // containers have names, so the document lists those without Go too
 
 	tick   int
 	known  map[int]*process
@@ -251,7 +251,7 @@ func (s *scanner) meet(pid int, r *result) bool {
 		e := &process{p: p}
 		e.note(s, g)
 		e.active = e.last.At
-		if s.known[pid] = e; len(s.known) > s.maxOpen {
+		if s.known[pid] = e; !s.keepsProcesses() {
 			e.close()
 		}
 		return true

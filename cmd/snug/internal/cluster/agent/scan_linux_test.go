@@ -204,7 +204,7 @@ func TestScanShort(t *testing.T) {
 	c := start(t)
 	c.says("ready")
 	a := newAgent(t, Options{})
-	a.scanner.maxOpen = 0
+	a.scanner.maxFiles = 0
 	for range 3 {
 		if _, p := find(scan(t, a), c.pid()); p == nil || p.GOMAXPROCS.N != 3 {
 			t.Fatalf("%+v", p)
@@ -212,6 +212,21 @@ func TestScanShort(t *testing.T) {
 		e := a.scanner.known[c.pid()]
 		if g := a.scanner.groups[e.group]; !e.closed || g.h != nil || g.limits == nil {
 			t.Errorf("closed: %t; group: %+v", e.closed, g)
+		}
+	}
+	for _, files := range []int{2 * filesPerGroup, maxFiles(), filesPerGroup} {
+		a.scanner.maxFiles = files
+		for range idleEvery {
+			scan(t, a)
+		}
+		open := 0
+		for _, g := range a.scanner.groups {
+			if g.h != nil {
+				open++
+			}
+		}
+		if room := a.scanner.maxGroups(); open > room || len(a.scanner.groups) <= room && open < len(a.scanner.groups) {
+			t.Errorf("with %d files, %d of %d groups are open, want at most %d", files, open, len(a.scanner.groups), room)
 		}
 	}
 }
@@ -263,12 +278,12 @@ func TestScanZombie(t *testing.T) {
 
 // TestScanReused: a process with a reused PID is another process.
 func TestScanReused(t *testing.T) {
-	for name, room := range map[string]int{"kept open": 1000, "short of files": 0} {
+	for name, room := range map[string]int{"kept open": maxFiles(), "short of files": 0} {
 		t.Run(name, func(t *testing.T) {
 			first := start(t)
 			first.says("ready")
 			a := newAgent(t, Options{})
-			a.scanner.maxOpen = room
+			a.scanner.maxFiles = room
 			scan(t, a)
 			old := a.scanner.known[first.pid()]
 			first.end()
