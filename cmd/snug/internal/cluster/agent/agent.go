@@ -49,6 +49,8 @@ type Options struct {
 	Await <-chan struct{}
 	// Note receives errors and notes for the log; nil = none.
 	Note func(string)
+	// Conventional adds metrics by the names of OpenTelemetry's semantic conventions.
+	Conventional bool
 	// Share is the largest share of one CPU that a scan may use, 0 to 1; 0 = no bound.
 	Share float64
 	// Certificate is that of the address; nil = no TLS.

@@ -60,6 +60,15 @@ const (
 	found
 	unsupported
 
+	// The same figures by the names of OpenTelemetry's semantic conventions, if they are asked for.
+	otelProcs
+	otelMemLimit
+	otelGOGC
+	otelGoal
+	otelCycles
+	otelGoroutines
+	otelLatency
+
 	// The agent itself.
 	scanSeconds
 	scanCPU
@@ -129,6 +138,14 @@ func newRegistry() *registry {
 
 		unsupported: {"snug_go_container_unsupported_processes", gauge, "Processes of the container with Go that the agent does not read: in a library, or built by gccgo.", nil},
 
+		otelProcs:      {"go_processor_limit", gauge, "go.processor.limit: GOMAXPROCS in force, in Ps.", nil},
+		otelMemLimit:   {"go_memory_limit_bytes", gauge, "go.memory.limit: GOMEMLIMIT in force. Absent if it is off.", nil},
+		otelGOGC:       {"go_config_gogc_percent", gauge, "go.config.gogc: GOGC in force. Absent if it is off.", nil},
+		otelGoal:       {"go_memory_gc_goal_bytes", gauge, "go.memory.gc.goal: heap goal of the next garbage collection. Absent if there is no goal.", nil},
+		otelCycles:     {"go_memory_gc_cycles_total", counter, "go.memory.gc.cycles: completed garbage collections.", nil},
+		otelGoroutines: {"go_goroutine_count", gauge, "go.goroutine.count: goroutines of the first Go process, without the runtime's own.", nil},
+		otelLatency:    {"go_schedule_duration_seconds", spread, "go.schedule.duration: how long goroutines were runnable before they ran. Go measures one time in eight, and keeps no sum. Absent if the container's names are unknown.", nil},
+
 		scanSeconds: {"snug_agent_scan_duration_seconds", gauge, "Duration of the last scan, pauses included.", nil},
 		scanCPU:     {"snug_agent_scan_cpu_seconds", gauge, "CPU time of the agent during the last scan.", nil},
 		scansTotal:  {"snug_agent_scans_total", counter, "Completed scans.", nil},
@@ -173,6 +190,7 @@ func (a *Agent) families(d *finding.Node, ended time.Time, scans int64, size int
 		containers = len(d.Containers)
 	}
 	s := newScrape(containers)
+	s.conventional = a.opts.Conventional
 	a.sample(s, d, ended, scans)
 	var page promtext.Page
 	page.Grow(size + size/8)
@@ -247,7 +265,7 @@ func (s *scrape) unsupported(all []finding.UnsupportedHere) {
 		if n := len(s.series[unsupported]); i > 0 && values == of[i-1] {
 			s.series[unsupported][n-1].value++
 		} else {
-			s.labelled(unsupported, 1, pairs(containerLabels[:], values[:]))
+			s.labelled(unsupported, 1, promtext.Text(pairs(containerLabels[:], values[:])...))
 		}
 	}
 }

@@ -18,7 +18,9 @@ import (
 type scrape struct {
 	families   *registry
 	containers int // most metrics have a series for each
-	series     [metricCount][]point
+	// conventional adds OpenTelemetry's names.
+	conventional bool
+	series       [metricCount][]point
 }
 
 func newScrape(containers int) *scrape {
@@ -138,6 +140,9 @@ func (s *scrape) container(c *finding.Container, own []promtext.Label) {
 	s.spread(latency, p.Latency, c, labels)
 	s.spread(stops, p.Stops, c, labels)
 	maybe(s, affinity, p.CPUs, labels)
+	if s.conventional {
+		s.convention(c, p, labels)
+	}
 
 	maybe(s, request, c.Request, labels)
 	if c.Quota.Known() {
@@ -162,6 +167,20 @@ func (s *scrape) container(c *finding.Container, own []promtext.Label) {
 	for _, id := range slices.Sorted(maps.Keys(worst)) {
 		s.labelled(found, 1, s.with(own, found, id, string(worst[id])))
 	}
+}
+
+// convention adds the figures that have a name in the semantic conventions, as an exporter of
+// OpenTelemetry writes them for Prometheus. Source: opentelemetry.io/docs/specs/semconv/runtime/go-metrics.
+func (s *scrape) convention(c *finding.Container, p *finding.NodeProcess, labels promtext.Labels) {
+	maybe(s, otelProcs, p.GOMAXPROCS, labels)
+	maybe(s, otelMemLimit, p.GOMEMLIMIT, labels)
+	if p.GOGC.Known() && !p.GOGC.N.Off {
+		s.labelled(otelGOGC, float64(p.GOGC.N.N), labels)
+	}
+	maybe(s, otelGoal, p.Goal, labels)
+	maybe(s, otelCycles, p.Cycles, labels)
+	maybe(s, otelGoroutines, p.Goroutines, labels)
+	s.spread(otelLatency, p.Latency, c, labels)
 }
 
 // word returns "" for nil.

@@ -235,6 +235,43 @@ func TestMetricsSpread(t *testing.T) {
 	}
 }
 
+// TestMetricsConventional: the names of OpenTelemetry have the same values, and are there only if asked for.
+func TestMetricsConventional(t *testing.T) {
+	d := sampleNode()
+	c := &d.Containers[0]
+	c.Namespace, c.Pod, c.Name = new("shop"), new("cart-1"), new("app")
+	p := &c.Processes[0]
+	p.Goroutines, p.Cycles, p.Goal = figure.New(42, ""), figure.New(int64(7), ""), figure.New(int64(1<<20), "")
+	p.GOMEMLIMIT, p.GOGC = figure.New(int64(5<<20), ""), figure.New(finding.Amount{N: 150}, "")
+	p.Latency = figure.New(finding.Spread{Count: 9, Below: []uint64{1, 2, 3, 4, 5, 8}}, "")
+	a := idle(d, 0)
+	if page := string(a.metrics()); strings.Contains(page, "go_processor_limit") {
+		t.Error("nobody asked for it")
+	}
+	a = idle(d, 0)
+	a.opts.Conventional = true
+	page := string(a.metrics())
+	const labels = `{container="app",namespace="shop",pod="cart-1"} `
+	for own, theirs := range map[string]string{
+		"gomaxprocs": "go_processor_limit", "gomemlimit_bytes": "go_memory_limit_bytes", "gogc_percent": "go_config_gogc_percent",
+		"heap_goal_bytes": "go_memory_gc_goal_bytes", "gc_cycles_total": "go_memory_gc_cycles_total", "goroutines": "go_goroutine_count",
+		"sched_latency_seconds_count": "go_schedule_duration_seconds_count",
+	} {
+		_, rest, ok := strings.Cut(page, "\nsnug_go_container_"+own+labels)
+		value, _, _ := strings.Cut(rest, "\n")
+		if !ok || !strings.Contains(page, "\n"+theirs+labels+value+"\n") {
+			t.Errorf("%s is %s; there is no %s of that value", own, value, theirs)
+		}
+	}
+	// The second container has GOGC off.
+	if n := strings.Count(page, "\ngo_config_gogc_percent{"); n != strings.Count(page, "\nsnug_go_container_gogc_percent{")-1 {
+		t.Errorf("%d series of GOGC", n)
+	}
+	if strings.Contains(page, "go_memory_limit_bytes{container=\"app\",namespace=\"shop\",pod=\"cart-1\"} +Inf") {
+		t.Error("no limit is no number there")
+	}
+}
+
 // TestMetricsEmpty: before the first scan there are only series of the agent.
 func TestMetricsEmpty(t *testing.T) {
 	got := gathered(t, idle(nil, 0))
