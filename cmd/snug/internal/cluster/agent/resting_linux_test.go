@@ -36,9 +36,9 @@ func TestScanResting(t *testing.T) {
 					facts.Stat.CPU -= 10 * time.Millisecond // it has used CPU time since
 				}
 				p.active = p.active.Add(-2 * window)
-				row := p.kept
+				row, limits := p.kept, p.shared
 				scan(t, a)
-				if now := a.scanner.known[child.pid()]; now.last.Go == facts && c.name == "rests" && row != nil && now.kept != row {
+				if now := a.scanner.known[child.pid()]; now.last.Go == facts && now.shared == limits && c.name == "rests" && row != nil && now.kept != row {
 					t.Errorf("made anew at scan %d, though nothing was read", a.scanner.tick)
 				} else if now.last.Go != facts && now.kept == row {
 					t.Errorf("kept at scan %d, though it was read", a.scanner.tick)
