@@ -92,6 +92,9 @@ type Facts struct {
 	// Mapped is all memory that the runtime holds, in bytes: what GOMEMLIMIT bounds. Known since
 	// Go 1.19.
 	Mapped figure.Of[uint64]
+	// Allocated is the size of all objects since the start, in bytes. Ps add the small ones by the span, so it lags by
+	// some hundred KiB. Known since Go 1.19.
+	Allocated figure.Of[uint64]
 	// Collections is the number of completed collections.
 	Collections figure.Of[uint32]
 	// PauseTotal is how long collections stopped all goroutines.
@@ -231,7 +234,7 @@ func (f *Facts) hint(err error) {
 // unknown sets the reason of every unknown figure.
 func (f *Facts) unknown(why string) {
 	for _, n := range []interface{ Because(string) }{
-		&f.GOMAXPROCS, &f.GOGC, &f.GOMEMLIMIT, &f.HeapLive, &f.HeapMarked, &f.HeapGoal, &f.LastGoal, &f.Mapped,
+		&f.GOMAXPROCS, &f.GOGC, &f.GOMEMLIMIT, &f.HeapLive, &f.HeapMarked, &f.HeapGoal, &f.LastGoal, &f.Mapped, &f.Allocated,
 		&f.Collections, &f.PauseTotal, &f.GCCPUFraction, &f.CPU, &f.IdlePs, &f.SpinningPs,
 		&f.Goroutines, &f.SchedLatency, &f.GCStops,
 	} {

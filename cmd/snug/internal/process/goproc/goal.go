@@ -80,6 +80,16 @@ func pacerGoal(b block, at pacerOffsets, percent uint64) (goal uint64, ok bool) 
 	return goal, true
 }
 
+// allocated returns the offset of totalAlloc in gcControllerState; -1 = unknown. Its neighbours have to be where
+// pacerGoal has them.
+func (r *reader) allocated(minor int) int64 {
+	l := &r.image.Layout
+	if minor < 19 || minor > newestPacer || l.HeapFree < 0 || l.HeapFree != l.HeapInUse+16 || l.MappedReady != l.HeapFree+24 {
+		return -1
+	}
+	return l.HeapFree + 8
+}
+
 // limitGoal returns the heap size at which the runtime's memory reaches GOMEMLIMIT.
 func limitGoal(b block, at pacerOffsets, percent uint64) uint64 {
 	const least = 1 << 20

@@ -176,6 +176,7 @@ func (r *reader) pacer(f *Facts) {
 		f.HeapGoal.Because(why)
 		f.LastGoal.Because(why)
 		f.Mapped.Because(why)
+		f.Allocated.Because(why)
 		return
 	}
 	source := r.source(v)
@@ -212,6 +213,7 @@ func (r *reader) pacer(f *Facts) {
 	bytes(&f.HeapLive, l.HeapLive)
 	bytes(&f.HeapMarked, l.HeapMarked)
 	bytes(&f.Mapped, l.MappedReady)
+	bytes(&f.Allocated, r.allocated(f.Exe.Minor))
 	r.goal(f, b, source)
 }
 

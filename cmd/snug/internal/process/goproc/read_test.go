@@ -49,6 +49,7 @@ func invented() (mem []byte, r *reader) {
 	put64(mem, atPacer+96, 6<<20)
 	put64(mem, atPacer+104, 5<<20)
 	put64(mem, atPacer+152, 4<<20)
+	put64(mem, atPacer+296, 7<<20)
 	put64(mem, atPause, 1000)
 	put32(mem, atPause+4104, 3)
 	put64(mem, atPause+4112, math.Float64bits(0.25))
@@ -83,11 +84,11 @@ func TestSanity(t *testing.T) {
 			"live": f.HeapLive.Known(), "marked": f.HeapMarked.Known(), "goal": f.HeapGoal.Known(),
 			"count": f.Collections.Known(), "pause": f.PauseTotal.Known(), "fraction": f.GCCPUFraction.Known(),
 			"cpu": f.CPU.Known(), "idle": f.IdlePs.Known(), "spinning": f.SpinningPs.Known(),
-			"latency": f.SchedLatency.Known(), "stops": f.GCStops.Known(), "goroutines": f.Goroutines.Known(),
+			"allocated": f.Allocated.Known(), "latency": f.SchedLatency.Known(), "stops": f.GCStops.Known(), "goroutines": f.Goroutines.Known(),
 		}
 	}
-	all := []string{"procs", "percent", "limit", "live", "marked", "goal", "count", "pause", "fraction", "cpu", "idle", "spinning", "latency", "stops", "goroutines"}
-	pacer := []string{"percent", "limit", "live", "marked", "goal"}
+	all := []string{"allocated", "procs", "percent", "limit", "live", "marked", "goal", "count", "pause", "fraction", "cpu", "idle", "spinning", "latency", "stops", "goroutines"}
+	pacer := []string{"allocated", "percent", "limit", "live", "marked", "goal"}
 	for _, c := range []struct {
 		name  string
 		spoil func(mem []byte, r *reader)
@@ -110,8 +111,8 @@ func TestSanity(t *testing.T) {
 			for _, off := range []*int64{&l.HeapLive, &l.HeapMarked, &l.LastHeapGoal, &l.HeapInUse, &l.HeapFree, &l.MappedReady} {
 				*off = -1
 			}
-		}, []string{"live", "marked", "goal"}},
-		{"another layout around the goal", func(_ []byte, r *reader) { r.image.Layout.HeapFree = 296 }, []string{"goal"}},
+		}, []string{"allocated", "live", "marked", "goal"}},
+		{"another layout around the goal", func(_ []byte, r *reader) { r.image.Layout.HeapFree = 296 }, []string{"allocated", "goal"}},
 		{"absurd offsets", func(_ []byte, r *reader) { r.image.Layout.HeapMarked = math.MaxInt64 }, []string{"marked", "goal"}},
 		{"share of CPU time above 1", func(mem []byte, _ *reader) { put64(mem, atPause+4112, math.Float64bits(1.5)) }, []string{"count", "pause", "fraction"}},
 		{"share of CPU time no number", func(mem []byte, _ *reader) { put64(mem, atPause+4112, math.Float64bits(math.NaN())) }, []string{"count", "pause", "fraction"}},
@@ -194,7 +195,7 @@ func TestReadInvented(t *testing.T) {
 	r.read(f)
 	want := CPUClasses{GCAssist: 1, GCDedicated: 2, GCIdle: 3, GCPause: 4, GCTotal: 10, Idle: 50, User: 40, Total: 100}
 	if f.GOMAXPROCS.N != 4 || f.GOGC.N != 100 || f.GOMEMLIMIT.State != limits.None || f.HeapLive.N != 5<<20 ||
-		f.HeapMarked.N != 4<<20 || f.HeapGoal.N != 8<<20 || f.Collections.N != 3 || f.PauseTotal.N != time.Microsecond ||
+		f.HeapMarked.N != 4<<20 || f.HeapGoal.N != 8<<20 || f.Allocated.N != 7<<20 || f.Collections.N != 3 || f.PauseTotal.N != time.Microsecond ||
 		f.GCCPUFraction.N != 0.25 || f.CPU.N != want || f.IdlePs.N != 2 || f.SpinningPs.N != 1 ||
 		f.Goroutines.N != 40-5-3-2-7 || f.SchedLatency.N.Count() != 10 || f.GCStops.N.Count() != 6 {
 		t.Errorf("%+v", f)

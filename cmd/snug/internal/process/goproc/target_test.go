@@ -110,7 +110,7 @@ func truth() map[string]interface{} {
 	t := map[string]interface{}{
 		"procs": runtime.GOMAXPROCS(0), "version": runtime.Version(), "cpus": runtime.NumCPU(),
 		"goal": m.NextGC, "collections": m.NumGC, "pause": m.PauseTotalNs, "fraction": m.GCCPUFraction,
-		"mapped": m.Sys - m.HeapReleased,
+		"mapped": m.Sys - m.HeapReleased, "allocated": m.TotalAlloc,
 	}
 	for key, name := range map[string]string{
 		"percent": "/gc/gogc:percent", "limit": "/gc/gomemlimit:bytes", "marked": "/gc/heap/live:bytes",
@@ -168,6 +168,7 @@ type truth struct {
 	Pause       int64
 	Fraction    float64
 	Mapped      uint64
+	Allocated   uint64
 	Percent     *uint64
 	Limit       *int64
 	Marked      *uint64
