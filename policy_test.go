@@ -47,6 +47,7 @@ tmpl < report/chart
 report/finding, report/text < report/reporttest
 limits, message, report/finding, report/units, process/, profile/, source/bounded < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect
+plan < diagnose/size
 cluster/podid < diagnose/observe
 cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, profile/gobench, source/outfile < prove/
 cgroup, limits, plan, message, report/finding, report/units, vet, source/, profile/promtext < cluster/
@@ -64,6 +65,7 @@ NONE < process/oldgo, process/goprogram
 source/bounded < source/envfiles
 source/outfile < source/govet
 diagnose/rules < diagnose/observe < diagnose/examine < diagnose/top
+diagnose/size < diagnose/examine
 prove/inherit < prove/cgrun
 prove/stats < prove/experiment < prove/search
 prove/stats, prove/cgrun, prove/load, prove/workload, prove/experiment < prove/runner
@@ -87,7 +89,7 @@ cli/ui, cli/usage < cli/root
 `
 
 // pure packages decide; they access neither the machine nor the clock.
-var pure = []string{"cgroup", "plan", "law", "simulator", "prove/stats", "diagnose/rules"}
+var pure = []string{"cgroup", "plan", "law", "simulator", "prove/stats", "diagnose/rules", "diagnose/size"}
 var impure = []string{"os", "net", "runtime", "time", "syscall", "os/exec", "net/http"}
 
 // noPrinting packages are linked into other programs: no fmt, log or encoding/json.

@@ -30,7 +30,7 @@ import (
 // groups lists the commands in the order of --help.
 var groups = []root.Group{
 	{Title: "Look:", Commands: []func(*ui.UI) *cobra.Command{look.NewPS, look.NewTop, look.NewDoctor, look.NewProfile, look.NewTrace}},
-	{Title: "Fit:", Commands: []func(*ui.UI) *cobra.Command{root.Of(fit.NewLimits), root.Of(fit.NewPlan), root.Of(fit.NewRun)}},
+	{Title: "Fit:", Commands: []func(*ui.UI) *cobra.Command{root.Of(fit.NewLimits), root.Of(fit.NewPlan), root.Of(fit.NewRun), look.NewSize}},
 	{Title: "Prove:", Commands: []func(*ui.UI) *cobra.Command{prove.NewBench, prove.NewTune, prove.NewReport}},
 	{Title: "Check:", Commands: []func(*ui.UI) *cobra.Command{source.NewCheck, alias(source.NewVet), alias(source.NewLint)}},
 	{Title: "Cluster:", Commands: []func(*ui.UI) *cobra.Command{cluster.New, alias(cluster.NewAgent), alias(cluster.NewPolicy), alias(cluster.NewWebhook)}},

@@ -31,7 +31,7 @@ const example = `  snug-run run -- ./server         start ./server fitted
 // Whole lists the commands that only snug has. A test compares it with them.
 var Whole = []string{
 	"agent", "bench", "check", "cluster", "collect", "completion", "doctor", "explain", "lint", "policy",
-	"profile", "ps", "report", "top", "trace", "tune", "vet", "webhook",
+	"profile", "ps", "report", "size", "top", "trace", "tune", "vet", "webhook",
 }
 
 // Main runs snug-run with args, which do not include its name, and returns the exit code: that of

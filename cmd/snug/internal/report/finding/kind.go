@@ -24,6 +24,7 @@ const (
 	KindTop        = "top"
 	KindAgent      = "agent"
 	KindFleet      = "fleet"
+	KindSize       = "size"
 	KindLint       = "lint"
 	KindCheck      = "check"
 	KindError      = "error"
@@ -58,6 +59,7 @@ var types = map[string]reflect.Type{
 	KindTop:        reflect.TypeFor[Watch](),
 	KindAgent:      reflect.TypeFor[Node](),
 	KindFleet:      reflect.TypeFor[Fleet](),
+	KindSize:       reflect.TypeFor[Size](),
 	KindLint:       reflect.TypeFor[Lint](),
 	KindCheck:      reflect.TypeFor[Check](),
 	KindError:      reflect.TypeFor[Error](),

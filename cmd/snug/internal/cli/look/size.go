@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
+	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+)
+
+// NewSize returns the command that says which container a running program needs.
+func NewSize(u *ui.UI) *cobra.Command {
+	duration, patch := 2*time.Minute, false
+	var prices flagvalue.Text
+	cmd := &cobra.Command{
+		Use:   "size PID",
+		Short: "Say which container a running Go program needs: memory, CPU, GOMEMLIMIT, GOMAXPROCS",
+		Long: `Watch a Go program under its usual load, and say which container it needs: memory limit,
+GOMEMLIMIT, CPU request and limit, GOMAXPROCS, each with the reason, and what more or less
+memory would cost in collections and money.
+
+It never advises less memory than was in use. Watch at the time of most load: what it did not
+see is not in the answer. A target is a process number or a program's name.`,
+		Example: `  snug size 4711
+  snug size server --for 10m
+  snug size server --price 0.03,0.004 --json
+  snug size server --patch`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return message.Usage("name one process, "+cmd.CommandPath(), "snug ps lists the Go processes here")
+			}
+			return nil
+		},
+		ValidArgsFunction: completePids(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if duration < 5*time.Second || duration > 24*time.Hour {
+				return message.Usage("wrong value, --for "+duration.String(), "write 5s to a day")
+			}
+			price, err := priceOf(string(prices))
+			if err != nil {
+				return err
+			}
+			found, err := examine.Resolve(args[0])
+			switch {
+			case err != nil:
+				return err
+			case len(found) != 1:
+				return message.Failed("several processes, "+message.Typed(args[0]), "name one by its number: snug ps")
+			case found[0].PID == 0:
+				return message.Failed("not a process, "+message.Typed(args[0]), "snug ps lists the Go processes here")
+			}
+			ctx, stop := ui.UntilInterrupted()
+			defer stop()
+			u.Status("watching " + found[0].Name + " for " + duration.String() + "; Ctrl-C ends it early")
+			d, err := examine.Size(ctx, found[0].PID, duration, price, observe.NewFiles())
+			u.Status("")
+			if err != nil {
+				return examine.LookFailure(args[0], err)
+			}
+			if patch {
+				return patched(u, d)
+			}
+			d.Next = "snug size " + strconv.Itoa(found[0].PID) + " --for 10m"
+			if len(d.Curve) > 0 {
+				d.Next += " --patch"
+			}
+			return u.Answer(d)
+		},
+	}
+	u.JSONFlag(cmd.Flags())
+	cmd.Flags().Var((*flagvalue.Span)(&duration), "for", "watch for `DURATION`")
+	cmd.Flags().Var(&prices, "price", "`CORE,GIB`: what a core and a GiB cost for the same time (default AWS Fargate's: 0.04048,0.004445)")
+	cmd.Flags().BoolVar(&patch, "patch", false, "print the resources and variables of a Kubernetes container instead")
+	return cmd
+}
+
+// priceOf reads "0.04,0.004"; "" = the default.
+func priceOf(text string) (size.Price, error) {
+	if text == "" {
+		return size.Fargate, nil
+	}
+	core, gib, _ := strings.Cut(text, ",")
+	c, err1 := strconv.ParseFloat(core, 64)
+	g, err2 := strconv.ParseFloat(gib, 64)
+	if err1 != nil || err2 != nil || !(c > 0 && c < 1e9 && g > 0 && g < 1e9) {
+		return size.Price{}, message.Usage("wrong value, --price "+message.Typed(text), "write two numbers above 0, such as 0.04,0.004")
+	}
+	return size.Price{Core: c, GiB: g}, nil
+}
+
+// patched prints the answer as a part of a container in a manifest.
+func patched(u *ui.UI, d *finding.Size) error {
+	if u.JSON {
+		return message.Usage("--patch with --json", "leave one out")
+	}
+	if d.Memory.Value == nil || d.CPURequest.Value == nil || d.CPULimit.Value == nil {
+		return message.Failed("no patch: "+d.Memory.Why, "watch longer: --for 10m")
+	}
+	memory := strconv.FormatInt(*d.Memory.Value>>20, 10) + "Mi"
+	cores := func(n *float64) string { return strconv.FormatFloat(*n*1000, 'f', 0, 64) + "m" }
+	text := "resources:\n  requests:\n    cpu: " + cores(d.CPURequest.Value) + "\n    memory: " + memory +
+		"\n  limits:\n    cpu: " + cores(d.CPULimit.Value) + "\n    memory: " + memory + "\n"
+	env := ""
+	if n := d.GOMAXPROCS.Value; n != nil {
+		env += "  - name: GOMAXPROCS\n    value: \"" + strconv.FormatInt(*n, 10) + "\"\n"
+	}
+	if n := d.GOMEMLIMIT.Value; n != nil {
+		env += "  - name: GOMEMLIMIT\n    value: " + units.GoMebibytes(*n) + "\n"
+	}
+	if env != "" {
+		text += "env:\n" + env
+	}
+	return u.Write([]byte(text))
+}
