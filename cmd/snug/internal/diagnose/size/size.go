@@ -57,8 +57,8 @@ type Answer struct {
 
 	// Curve has the memory limit of the answer and others around it, rising; nil = it is unknown.
 	Curve []Point
-	// Model compares the collections that the model expects in the container as it was with those
-	// seen: 1 = as many. Unknown without a heap goal.
+	// Model is the part of the way from the live heap to the heap goal that was allocated from one collection to
+	// the next: what fits the curve to the program. Unknown without a heap goal.
 	Model figure.Of[float64]
 	// Unseen says what the watch could not show, a sentence each.
 	Unseen []string
@@ -146,9 +146,9 @@ func (s *Seen) modelled() (why string) {
 
 // memory decides the memory limit and GOMEMLIMIT. With GC(M) the CPU of collections in the limit M, the price
 //
-//	price.GiB M + price.Core GC(M),   GC(M) = cost allocated / (goal(M) - live)
+//	price.GiB M + price.Core GC(M),   GC(M) = cost allocated / (part (goal(M) - live))
 //
-// is least where (goal - live)^2 = allocated cost price.Core / price.GiB, cost being the CPU time of one
+// is least where (goal - live)^2 = allocated cost price.Core / (part price.GiB), cost being the CPU time of one
 // collection: the square-root rule of Kirisame, Shenoy, Panchekha, "Optimal heap limits for reducing browser
 // memory use", OOPSLA 2022. The answer is not below what was used, nor above what GOGC lets the heap use.
 func (a *Answer) memory(s *Seen, price Price) {
@@ -181,8 +181,8 @@ func (a *Answer) memory(s *Seen, price Price) {
 		a.choose(s, best, "the cheapest: more memory costs more than its collections do, less saves less")
 	}
 	a.Model = s.model()
-	if m, ok := a.Model.Get(); ok && (m < 0.8 || m > 1.25) {
-		a.Unseen = append(a.Unseen, fmt.Sprintf("the curve is uncertain: as it ran, the model expects %.2f times the collections seen", m))
+	if m, ok := a.Model.Get(); ok && (m < minPart/1.1 || m > maxPart*1.1) {
+		a.Unseen = append(a.Unseen, fmt.Sprintf("the curve is uncertain: %.2f of the way to the heap goal was allocated between collections, and 0.7 to 1 is usual", m))
 	}
 	a.curve(s, price, min(best, most))
 }
@@ -250,7 +250,7 @@ func (s *Seen) cost() float64 { return s.GCCores.N * s.Seconds / float64(s.Colle
 
 // cheapest returns the bytes over the live heap at which memory and collections cost least.
 func (s *Seen) cheapest(price Price) float64 {
-	return math.Sqrt(s.Allocated.N * s.cost() * price.Core / (price.GiB / gib) * 0.97 * 0.9)
+	return math.Sqrt(s.Allocated.N / s.part() * s.cost() * price.Core / (price.GiB / gib) * 0.97 * 0.9)
 }
 
 // cycles returns the collections a second with a heap goal; +Inf if it leaves nothing to allocate.
@@ -258,16 +258,29 @@ func (s *Seen) cycles(goal float64) float64 {
 	if goal <= s.Live.N {
 		return math.Inf(1)
 	}
-	return max(s.Allocated.N/(goal-s.Live.N), forced)
+	return max(s.Allocated.N/s.part()/(goal-s.Live.N), forced)
 }
 
-// model compares the collections expected as it ran with those seen.
+// model returns the part of the way from the live heap to the goal that was allocated in a collection's cycle.
 func (s *Seen) model() figure.Of[float64] {
 	goal, ok := s.Goal.Get()
-	if !ok || goal <= s.Live.N || s.Collections == 0 {
+	if !ok || goal <= s.Live.N || s.Collections == 0 || !s.Allocated.Known() {
 		return figure.Of[float64]{}
 	}
-	return figure.New(s.cycles(goal)*s.Seconds/float64(s.Collections), "")
+	return figure.New(s.Allocated.N*s.Seconds/float64(s.Collections)/(goal-s.Live.N), "")
+}
+
+// A collection starts at 0.7 to 0.95 of the way to the goal (runtime/mgcpacer.go, minTriggerRatioNum, maxTriggerRatioNum), and the
+// program allocates on while it runs.
+const minPart, maxPart = 0.7, 1
+
+// part is model within what the runtime does. It is taken to be the same in other limits.
+func (s *Seen) part() float64 {
+	m, ok := s.model().Get()
+	if !ok {
+		return maxPart
+	}
+	return min(max(m, minPart), maxPart)
 }
 
 // curve draws the points around the answer, the cheapest one among them.

@@ -26,7 +26,7 @@ func TestModel(t *testing.T) {
 	s := seen()
 	a := Decide(s, Fargate)
 	if !(math.Abs(a.Model.N-1) < 0.01) {
-		t.Errorf("the model expects %v times the collections", a.Model.N)
+		t.Errorf("%v of the way", a.Model.N)
 	}
 	if got := s.cycles(150 * mib); got != 4 {
 		t.Errorf("%v collections a second with 50 MiB to allocate", got)
@@ -69,7 +69,7 @@ func TestDecide(t *testing.T) {
 		"memory unknown":           {func(s *Seen) { s.Used = figure.Of[float64]{Why: "no files"} }, 0, "no files", ""},
 		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 244, "", "20 s"},
 		"throttled":                {func(s *Seen) { s.Throttled = know(0.2) }, 244, "", "20.0 %"},
-		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 244, "", "0.50 times"},
+		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 244, "", "0.50 of the way"},
 	} {
 		s := seen()
 		c.change(s)

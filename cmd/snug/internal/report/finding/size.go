@@ -17,7 +17,7 @@ type Size struct {
 	CPULimit    SizeCores          `json:"cpu_limit"`
 	GOMAXPROCS  SizeCount          `json:"gomaxprocs"`
 	Seen        SizeSeen           `json:"seen"`
-	Model       figure.Of[float64] `json:"model_ratio"` // collections that the model expects as it ran, over those seen
+	Model       figure.Of[float64] `json:"model_ratio"` // of the way from the live heap to the heap goal, allocated between collections: 0.7 to 1 is usual
 	Price       SizePrice          `json:"price"`
 	Curve       []SizePoint        `json:"curve"`  // rising memory limits around the answer; empty = unknown
 	Unseen      []string           `json:"unseen"` // what the watch could not show, one sentence each

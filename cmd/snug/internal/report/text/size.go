@@ -75,7 +75,7 @@ func (p *Page) size(d *finding.Size) {
 	p.line("memory in use at most %s, of it %s not Go's; Go beside objects at least %s", content.Figure(s.Used, said), content.Figure(s.Other, said), content.Figure(s.Rest, said))
 	p.line("CPU: mean %s, 95 %% of the seconds at most %s, 99 %% of the periods of 100 ms at most %s; throttled %s", content.Figure(s.CPUMean, two), content.Figure(s.CPUHigh, two), content.Figure(s.CPUMost, two), content.Figure(s.Throttled, units.Share))
 	if m := d.Model; m.Known() {
-		p.line("the model expects %s times the collections that were seen", two(m.N))
+		p.line("%s of the way from the live heap to the heap goal was allocated between collections", two(m.N))
 	}
 	for _, u := range d.Unseen {
 		p.line("not seen: %s", metric.Readable(u))
