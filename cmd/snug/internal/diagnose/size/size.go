@@ -171,6 +171,9 @@ func (a *Answer) memory(s *Seen, price Price) {
 	}
 	best := step(s.limitFor(s.cheapest(price)))
 	most := step(max(floor, s.limitFor(s.byGOGC()-s.Live.N)))
+	for i := 0; i < 200 && best < most && !s.fits(best); i++ { // without a GOMEMLIMIT the heap goal is GOGC's
+		best = step(best * 1.02)
+	}
 	switch {
 	case best < floor:
 		a.choose(s, floor, "what was used; the model expects "+mebibytes(best)+" to be cheaper")
@@ -283,6 +286,11 @@ func (s *Seen) part() float64 {
 	return min(max(m, minPart), maxPart)
 }
 
+// fits reports whether a heap that reaches its goal fits in a memory limit.
+func (s *Seen) fits(limit float64) bool {
+	return max(s.goal(limit), s.LiveMost.N)-s.LiveMost.N+s.least() <= limit
+}
+
 // curve draws the points around the answer, the cheapest one among them.
 func (a *Answer) curve(s *Seen, price Price, best float64) {
 	const apart = 1.19 // four rows double the limit
@@ -293,7 +301,7 @@ func (a *Answer) curve(s *Seen, price Price, best float64) {
 	}
 	for m := range all {
 		p := Point{Memory: m, Goal: s.goal(m), Chosen: m == a.Memory.N, Below: m < s.Used.N}
-		if !p.Chosen && max(p.Goal, s.LiveMost.N)+s.least()-s.LiveMost.N > m {
+		if !p.Chosen && !s.fits(m) {
 			continue // it might be killed
 		}
 		p.GOMEMLIMIT, _ = s.goMemLimit(m)

@@ -61,12 +61,16 @@ func TestDecide(t *testing.T) {
 		why    string
 		unseen string
 	}{
-		"GOGC bounds the heap":     {func(*Seen) {}, 244, "GOGC=100", "peaks outside"},
-		"GOGC off":                 {func(s *Seen) { s.GOGC, s.Goal = -1, know(150*mib) }, 464, "cheapest", ""},
-		"much was used":            {func(s *Seen) { s.Used = know(900 * mib) }, 912, "what was used", ""},
-		"no collection":            {func(s *Seen) { s.Collections, s.Live = 0, figure.Of[float64]{} }, 228, "live heap unknown", "no collection"},
-		"few collections":          {func(s *Seen) { s.Collections = 2 }, 228, "4 are needed", "only 2"},
-		"memory unknown":           {func(s *Seen) { s.Used = figure.Of[float64]{Why: "no files"} }, 0, "no files", ""},
+		"GOGC bounds the heap": {func(*Seen) {}, 244, "GOGC=100", "peaks outside"},
+		"GOGC off":             {func(s *Seen) { s.GOGC, s.Goal = -1, know(150*mib) }, 464, "cheapest", ""},
+		"much was used":        {func(s *Seen) { s.Used = know(900 * mib) }, 912, "what was used", ""},
+		"no collection":        {func(s *Seen) { s.Collections, s.Live = 0, figure.Of[float64]{} }, 228, "live heap unknown", "no collection"},
+		"few collections":      {func(s *Seen) { s.Collections = 2 }, 228, "4 are needed", "only 2"},
+		"memory unknown":       {func(s *Seen) { s.Used = figure.Of[float64]{Why: "no files"} }, 0, "no files", ""},
+		"too small for GOMEMLIMIT": {func(s *Seen) {
+			s.Live, s.LiveMost, s.Goal, s.GOGC, s.Used = know(16*mib), know(16*mib), know(56*mib), 400, know(65*mib)
+			s.Allocated, s.GCCores = know(18*mib), know(0.0015)
+		}, 68, "what was used; the model expects 64 MiB", ""},
 		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 244, "", "20 s"},
 		"throttled":                {func(s *Seen) { s.Throttled = know(0.2) }, 244, "", "20.0 %"},
 		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 244, "", "0.50 of the way"},
