@@ -165,7 +165,14 @@ func (w *sizeWatch) seen(a, b *observe.Moment) *size.Seen {
 	}
 	f := &rules.Facts{}
 	observe.Rates(f, a, b)
-	s.GCCores, s.CPUMean, s.Throttled = f.GCCores, f.Used, f.Throttled
+	s.CPUMean, s.Throttled = f.Used, f.Throttled
+	if a.Go.CPU.Known() && b.Go.CPU.Known() && f.Used.Known() {
+		// Marking by idle Ps counts: in a container it is CPU time like any other.
+		x, y := &a.Go.CPU.N, &b.Go.CPU.N
+		if part := observe.GCShare(y.GCTotal-x.GCTotal, y.User-x.User, y.Scavenge-x.Scavenge, b.Go.CPU.Source); part.Known() {
+			s.GCCores = figure.New(f.Used.N*part.N, part.Source)
+		}
+	}
 	s.GCCores.Because(b.Go.CPU.Why)
 	if w.looked {
 		s.Rest, s.Other = figure.New(w.rest, ""), figure.New(w.other, "")

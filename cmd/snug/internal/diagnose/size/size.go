@@ -21,7 +21,7 @@ type Seen struct {
 	// Live is the mean heap in bytes that collections found in use; LiveMost is the largest.
 	Live, LiveMost figure.Of[float64]
 	Allocated      figure.Of[float64] // bytes a second
-	GCCores        figure.Of[float64] // CPU of collections, in cores
+	GCCores        figure.Of[float64] // CPU of collections, in cores, marking by idle Ps included
 	Rest           figure.Of[float64] // bytes that Go held beside objects: the least seen
 	Other          figure.Of[float64] // bytes that are not Go's: the most seen
 	Used           figure.Of[float64] // bytes that cannot be reclaimed: the most seen

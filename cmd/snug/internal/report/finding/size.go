@@ -48,7 +48,7 @@ type SizeSeen struct {
 	Live      figure.Of[float64] `json:"live_heap_bytes"`       // mean of what collections found in use
 	LiveMost  figure.Of[float64] `json:"live_heap_most_bytes"`  // largest
 	Allocated figure.Of[float64] `json:"allocated_bytes"`       // a second
-	GCCores   figure.Of[float64] `json:"gc_cores"`              // CPU of collections
+	GCCores   figure.Of[float64] `json:"gc_cores"`              // CPU of collections, marking by idle Ps included
 	Rest      figure.Of[float64] `json:"go_rest_bytes"`         // held by Go beside objects: least
 	Other     figure.Of[float64] `json:"other_most_bytes"`      // not Go's: most
 	Used      figure.Of[float64] `json:"used_most_bytes"`       // that cannot be reclaimed: most
