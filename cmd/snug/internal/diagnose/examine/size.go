@@ -52,7 +52,7 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	last := e.look()
 	switch {
 	case errors.Is(last.Go.Err, proc.ErrGone):
-		return nil, message.Failed("the process ended while it was watched, "+observe.Name(first.Go), "watch a process that goes on, or --duration less")
+		return nil, message.Failed("the process ended while it was watched, "+observe.Name(first.Go), "watch a process that goes on, or for a shorter time: --for 30s")
 	case last.Go.Err != nil:
 		return nil, last.Go.Err
 	}
