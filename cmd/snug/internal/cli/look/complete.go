@@ -26,6 +26,8 @@ var CompletionTime = 300 * time.Millisecond
 // completePids completes pids of Go processes, each with its program's name, for a command
 // that takes up to maxTargets targets. If the word is not a number, the shell completes
 // files. Processes that cannot be read, or not in time, are left out.
+//
+//go:noinline
 func completePids(maxTargets int) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= maxTargets {

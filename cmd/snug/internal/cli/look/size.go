@@ -19,9 +19,12 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
+// enough is the watch after which the next step is the patch.
+const enough = 2 * time.Minute
+
 // NewSize returns the command that says which container a running program needs.
 func NewSize(u *ui.UI) *cobra.Command {
-	duration, patch := 2*time.Minute, false
+	duration, patch := enough, false
 	var prices flagvalue.Text
 	cmd := &cobra.Command{
 		Use:   "size PID",
@@ -30,8 +33,9 @@ func NewSize(u *ui.UI) *cobra.Command {
 GOMEMLIMIT, CPU request and limit, GOMAXPROCS, each with the reason, and what more or less
 memory would cost in collections and money.
 
-It never advises less memory than was in use. Watch at the time of most load: what it did not
-see is not in the answer. A target is a process number or a program's name.`,
+It never advises less memory than the program needs: what lives at most, memory that is not
+Go's, and room for collections. What it cannot know, it says and adds to the answer. Watch at
+the time of most load. A target is a process number or a program's name.`,
 		Example: `  snug size 4711
   snug size server --for 10m
   snug size server --price 0.03,0.004 --json
@@ -50,6 +54,9 @@ see is not in the answer. A target is a process number or a program's name.`,
 			price, err := priceOf(string(prices))
 			if err != nil {
 				return err
+			}
+			if patch && u.JSON {
+				return message.Usage("--patch with --json", "leave one out")
 			}
 			found, err := examine.Resolve(args[0])
 			switch {
@@ -72,7 +79,7 @@ see is not in the answer. A target is a process number or a program's name.`,
 				return patched(u, d)
 			}
 			d.Next = "snug size " + strconv.Itoa(found[0].PID) + " --for 10m"
-			if len(d.Curve) > 0 {
+			if len(d.Curve) > 0 && d.Seconds >= enough.Seconds() {
 				d.Next += " --patch"
 			}
 			return u.Answer(d)
@@ -101,22 +108,19 @@ func priceOf(text string) (size.Price, error) {
 
 // patched prints the answer as a part of a container in a manifest.
 func patched(u *ui.UI, d *finding.Size) error {
-	if u.JSON {
-		return message.Usage("--patch with --json", "leave one out")
-	}
-	if d.Memory.Value == nil || d.CPURequest.Value == nil || d.CPULimit.Value == nil {
+	memory, request, limit := d.Memory.Value, d.CPURequest.Value, d.CPULimit.Value
+	if memory == nil || request == nil || limit == nil {
 		return message.Failed("no patch: "+d.Memory.Why, "watch longer: --for 10m")
 	}
-	memory := strconv.FormatInt(*d.Memory.Value>>20, 10) + "Mi"
-	cores := func(n *float64) string { return strconv.FormatFloat(*n*1000, 'f', 0, 64) + "m" }
-	text := "resources:\n  requests:\n    cpu: " + cores(d.CPURequest.Value) + "\n    memory: " + memory +
-		"\n  limits:\n    cpu: " + cores(d.CPULimit.Value) + "\n    memory: " + memory + "\n"
+	mib := strconv.FormatInt(int64(*memory)>>20, 10) + "Mi"
+	milli := func(cores float64) string { return strconv.FormatFloat(cores*1000, 'f', 0, 64) + "m" }
+	text := "resources:\n  requests:\n    cpu: " + milli(*request) + "\n    memory: " + mib + "\n  limits:\n    cpu: " + milli(*limit) + "\n    memory: " + mib + "\n"
 	env := ""
-	if n := d.GOMAXPROCS.Value; n != nil {
-		env += "  - name: GOMAXPROCS\n    value: \"" + strconv.FormatInt(*n, 10) + "\"\n"
+	if n := d.GOMAXPROCS.Value; n != nil && !d.ByGo {
+		env = "  - name: GOMAXPROCS\n    value: \"" + strconv.FormatFloat(*n, 'f', 0, 64) + "\"\n"
 	}
 	if n := d.GOMEMLIMIT.Value; n != nil {
-		env += "  - name: GOMEMLIMIT\n    value: " + units.GoMebibytes(*n) + "\n"
+		env += "  - name: GOMEMLIMIT\n    value: " + units.GoMebibytes(int64(*n)) + "\n"
 	}
 	if env != "" {
 		text += "env:\n" + env

@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
@@ -27,6 +30,11 @@ const (
 	sizeEvery, sizeWindow = 100 * time.Millisecond, time.Second
 	// sizeThreads bounds the threads whose CPU time is read that often.
 	sizeThreads = 256
+	// sizeStart is the part of a program's life that says nothing of its usual load.
+	sizeStart = 10 * time.Second
+	// sizeGrowth is the smallest growth of the live heap in bytes that counts, and sizeEarlier that of a peak before the
+	// watch over the peak in it, which the kernel's counts are not wrong by.
+	sizeGrowth, sizeEarlier = 2 << 20, 8 << 20
 )
 
 // Size watches a process for duration and returns the container that it needs. It neither stops nor changes it.
@@ -36,31 +44,73 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 		return nil, err
 	}
 	defer p.Close()
-	e := &Examination{Proc: p, Files: files, unknown: []finding.Gap{}}
+	e := &Examination{Proc: p, Files: files}
 	if e.h, err = limits.Open(limits.Process{PID: pid}); err == nil {
 		defer e.h.Close()
 	}
 	first := e.look()
-	switch {
-	case first.Go.Err != nil:
-		return nil, first.Go.Err
-	case !first.Go.Exe.IsGo:
-		return nil, NewNotGo(p, files, first.Go.Exe.What)
+	g := first.Go
+	if err := unsized(g, p, files); err != nil {
+		return nil, err
 	}
 	w := sizeWatch{own: ownLimit(first.Limits)}
+	w.seen = size.Seen{CPUs: g.CPUs, Minor: g.Exe.Minor, Aware: g.Env != nil && g.Exe.Aware(g.Env["GODEBUG"])}
+	if !g.Stat.Started.IsZero() {
+		age := first.At.Sub(g.Stat.Started)
+		if age+duration < sizeStart {
+			return nil, message.Failed("it has just started, "+observe.Name(g), "watch it under its usual load: snug size "+strconv.Itoa(pid)+" --for 2m")
+		}
+		w.seen.Age = age.Seconds()
+	}
+	if w.own {
+		if w.seen.Mates = mates(first.Limits, pid); w.seen.Mates > 0 {
+			w.own = false
+		}
+	}
 	w.follow(ctx, e, &first, duration)
 	last := e.look()
 	switch {
+	case errors.Is(last.Go.Err, proc.ErrGone) && oomKilled(first.Limits) != nil:
+		return nil, message.Failed("it was OOM-killed while it was watched, "+observe.Name(g), "watch it with a larger memory limit")
 	case errors.Is(last.Go.Err, proc.ErrGone):
-		return nil, message.Failed("the process ended while it was watched, "+observe.Name(first.Go), "watch a process that goes on, or for a shorter time: --for 30s")
+		return nil, message.Failed("it ended while it was watched, "+observe.Name(g), "watch a process that goes on, or for a shorter time: --for 30s")
 	case last.Go.Err != nil:
 		return nil, last.Go.Err
 	}
-	s := w.seen(&first, &last)
-	if !w.own {
+	w.sum(&first, &last)
+	if status, err := p.Status(); err == nil {
+		w.earlier(float64(status.Peak))
+	}
+	d := size.Decide(&w.seen, price)
+	d.Target = observe.Name(last.Go)
+	if v := last.Go.Exe.GoVersion; v != "" {
+		d.Go = new(finding.UTF8(v))
+	}
+	if !w.own && w.seen.Mates == 0 {
 		e.gap("memory that the kernel keeps for it", "it has no memory limit of its own, so only resident memory is counted, files of the program included")
 	}
-	return sized(s, size.Decide(s, price), &last, price, e.unknown), nil
+	d.Unknown = append(d.Unknown, e.unknown...)
+	s := &d.Seen
+	names := [...]string{"allocated_bytes", "gc_cores", "go_rest_bytes", "live_heap_bytes", "used_most_cores"}
+	for i, f := range [...]*figure.Of[float64]{&s.Allocated, &s.GCCores, &s.Rest, &s.Live, &s.CPUMost} {
+		if !f.Read() {
+			d.Unknown = append(d.Unknown, finding.Gap{Field: names[i], Why: f.Why})
+		}
+	}
+	return d, nil
+}
+
+// unsized returns why a process has no size; nil = it may have one.
+func unsized(g *goproc.Facts, p *proc.Process, files *goproc.Cache) error {
+	switch {
+	case g.Err != nil:
+		return g.Err
+	case !g.Exe.IsGo:
+		return NewNotGo(p, files, g.Exe.What)
+	case !g.HeapLive.Known() && g.Hint != "":
+		return message.Failed("its memory may not be read, "+observe.Name(g), g.Hint)
+	}
+	return nil
 }
 
 // ownLimit reports whether the memory limit is the container's own, so that what is charged to it is the container's.
@@ -69,13 +119,37 @@ func ownLimit(l *limits.Limits) bool {
 		l.Memory.Unreclaimable.State == limits.Known
 }
 
+// mates returns the number of other processes in the cgroup that sets the memory limit, as far as they are seen from
+// here.
+func mates(l *limits.Limits, pid int) (n int) {
+	text, _ := os.ReadFile(path.Join("/", path.Dir(l.Memory.Source.File), "cgroup.procs"))
+	for _, line := range strings.Fields(string(text)) {
+		if other, err := strconv.Atoi(line); err == nil && other > 0 && other != pid {
+			n++
+		}
+	}
+	return n
+}
+
 // sizeWatch is what a watch collects.
 type sizeWatch struct {
-	own               bool
-	live, goal        []float64 // of each collection that was seen to end: found in use, and the next goal
-	rest, other, used float64
-	looked            bool
-	periods, seconds  []float64 // CPU in cores
+	own              bool // memory is counted by the cgroup
+	seen             size.Seen
+	at, live, goal   []float64 // of each collection that was seen to end: seconds, bytes found in use, and the next goal
+	resident         float64   // most bytes
+	periods, seconds []float64 // CPU in cores
+}
+
+// know is Know, once for all figures.
+//
+//go:noinline
+func know(f *figure.Of[float64], n float64) { f.Know(n, "") }
+
+// most keeps the largest of values.
+func most(f *figure.Of[float64], n float64) {
+	if !f.Known() || n > f.N {
+		know(f, n)
+	}
 }
 
 // follow reads memory and CPU time until duration is over, the process ends or ctx does.
@@ -85,29 +159,34 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 	seen, began := first.Go.Collections, first.At
 	at, cpu := first.At, first.Go.Stat.CPU
 	since, ran := first.At, first.Delays
+	goal := first.Go.HeapGoal
 	for time.Since(began) < duration {
 		now := first.Go.Again(e.Proc)
 		if now.Err != nil {
 			return
 		}
-		if n := now.Collections; n.Known() && n.N != seen.N && now.HeapMarked.Known() {
-			w.live, seen = append(w.live, float64(now.HeapMarked.N)), n
-			if now.HeapGoal.Known() {
-				w.goal = append(w.goal, float64(now.HeapGoal.N))
+		t := time.Now()
+		if n := now.Collections; n.Known() && n.N != seen.N {
+			seen = n
+			if now.HeapMarked.Known() {
+				w.at, w.live = append(w.at, t.Sub(began).Seconds()), append(w.live, float64(now.HeapMarked.N))
 			}
+			if goal = now.HeapGoal; goal.Known() {
+				w.goal = append(w.goal, float64(goal.N))
+			}
+		} else if goal.Known() && goal.N > 0 && now.HeapLive.Known() {
+			most(&w.seen.Over, float64(now.HeapLive.N)/float64(goal.N))
 		}
+		w.memory(e, now)
 		if d, err := e.Proc.RunDelay(sizeThreads); err == nil && d.Unread == 0 {
 			t := time.Now()
 			if took := t.Sub(since); took >= sizeEvery/2 {
-				if used := d.Since(ran).Run; used >= 0 {
-					w.periods = append(w.periods, used.Seconds()/took.Seconds())
-				}
+				w.periods = append(w.periods, max(0, d.Since(ran).Run.Seconds()/took.Seconds()))
 				since, ran = t, d
 			}
 		}
-		w.memory(e, now)
-		if t := time.Now(); t.Sub(at) >= sizeWindow {
-			w.seconds = append(w.seconds, (now.Stat.CPU-cpu).Seconds()/t.Sub(at).Seconds())
+		if took := t.Sub(at); took >= sizeWindow {
+			w.seconds = append(w.seconds, (now.Stat.CPU-cpu).Seconds()/took.Seconds())
 			at, cpu = t, now.Stat.CPU
 		}
 		select {
@@ -120,48 +199,60 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 
 // memory adds a look at the memory.
 func (w *sizeWatch) memory(e *Examination, now *goproc.Facts) {
-	used := float64(now.Stat.RSSBytes)
+	resident := float64(now.Stat.RSSBytes)
+	used := resident
 	if w.own {
 		if l, err := e.h.Read(limits.Unreclaimable); err == nil && l.Memory.Unreclaimable.State == limits.Known {
 			used = float64(l.Memory.Unreclaimable.N)
 		}
 	}
-	w.used = max(w.used, used)
-	if !now.Mapped.Known() || !now.HeapLive.Known() {
-		return
+	w.resident = max(w.resident, resident)
+	most(&w.seen.Used, used)
+	if now.Mapped.Known() && now.HeapLive.Known() {
+		mapped := float64(now.Mapped.N)
+		if rest := max(0, mapped-float64(now.HeapLive.N)); !w.seen.Rest.Known() || rest < w.seen.Rest.N {
+			know(&w.seen.Rest, rest)
+		}
+		most(&w.seen.Other, max(0, used-min(mapped, resident)))
 	}
-	mapped := float64(now.Mapped.N)
-	rest := max(0, mapped-float64(now.HeapLive.N))
-	if !w.looked || rest < w.rest {
-		w.rest = rest
-	}
-	w.other = max(w.other, used-min(mapped, float64(now.Stat.RSSBytes)))
-	w.looked = true
 }
 
-// seen returns what was seen between two moments.
-func (w *sizeWatch) seen(a, b *observe.Moment) *size.Seen {
-	took := b.At.Sub(a.At)
-	s := &size.Seen{Seconds: took.Seconds(), CPUs: b.Go.CPUs, Minor: b.Go.Exe.Minor, GOGC: 100}
-	if b.Go.GOGC.Known() {
-		s.GOGC = b.Go.GOGC.N
+// earlier adds the largest resident memory since the start: what the heap goal of now does not explain was a peak that
+// the watch did not see.
+func (w *sizeWatch) earlier(peak float64) {
+	s := &w.seen
+	more := peak - max(w.resident, s.Goal.N+s.Rest.N+s.Other.N)
+	switch {
+	case s.Used.Known() && more > max(sizeEarlier, w.resident/10):
+		know(&s.Earlier, peak-w.resident)
+	case peak > 0:
+		know(&s.Earlier, 0)
 	}
-	s.Aware = b.Go.Env != nil && b.Go.Exe.Aware(b.Go.Env["GODEBUG"])
+}
+
+// sum adds what was seen between two moments.
+func (w *sizeWatch) sum(a, b *observe.Moment) {
+	s, took := &w.seen, b.At.Sub(a.At)
+	s.Seconds = took.Seconds()
+	s.Procs, s.MemLimit, s.GOGC = b.Go.GOMAXPROCS, b.Go.GOMEMLIMIT, b.Go.GOGC
 	if a.Go.Collections.Known() && b.Go.Collections.Known() {
 		s.Collections = int(b.Go.Collections.N - a.Go.Collections.N)
 	}
-	s.Live.Because("no collection ended in the watch")
-	s.LiveMost.Because(s.Live.Why)
 	if len(w.live) > 0 {
-		s.Live, s.LiveMost = figure.New(mean(w.live), ""), figure.New(slices.Max(w.live), "")
+		know(&s.Live, mean(w.live))
+		know(&s.LiveMost, slices.Max(w.live))
+		know(&s.Growth, 0)
+		if t := observe.Trend(w.at, w.live, sizeGrowth, ""); t != nil {
+			s.Growth.N = t.PerSecond * s.Seconds
+		}
 	}
-	if len(w.goal) > 0 {
-		s.Goal = figure.New(mean(w.goal), "")
+	if b.Go.HeapGoal.State == limits.None {
+		s.Goal.None()
+	} else if len(w.goal) > 0 {
+		know(&s.Goal, mean(w.goal))
 	}
 	if x, y := a.Go.Allocated, b.Go.Allocated; x.Known() && y.Known() && y.N >= x.N && took > 0 {
-		s.Allocated = figure.New(float64(y.N-x.N)/took.Seconds(), "")
-	} else {
-		s.Allocated.Because(y.Why)
+		know(&s.Allocated, float64(y.N-x.N)/took.Seconds())
 	}
 	f := &rules.Facts{}
 	observe.Rates(f, a, b)
@@ -169,95 +260,30 @@ func (w *sizeWatch) seen(a, b *observe.Moment) *size.Seen {
 	if a.Go.CPU.Known() && b.Go.CPU.Known() && f.Used.Known() {
 		// Marking by idle Ps counts: in a container it is CPU time like any other.
 		x, y := &a.Go.CPU.N, &b.Go.CPU.N
-		if part := observe.GCShare(y.GCTotal-x.GCTotal, y.User-x.User, y.Scavenge-x.Scavenge, b.Go.CPU.Source); part.Known() {
-			s.GCCores = figure.New(f.Used.N*part.N, part.Source)
+		if part := observe.GCShare(y.GCTotal-x.GCTotal, y.User-x.User, y.Scavenge-x.Scavenge, ""); part.Known() {
+			know(&s.GCCores, f.Used.N*part.N)
 		}
 	}
+	quantile(&s.CPUHigh, w.seconds, 0.95)
+	quantile(&s.CPUMost, w.periods, 0.99)
+	if !s.CPUMost.Known() {
+		quantile(&s.CPUMost, w.seconds, 1) // too many threads
+	}
+	if b.Limits != nil {
+		s.Quota, s.Limit = figure.Value(b.Limits.CPU.Quota), figure.Value(b.Limits.Memory.Hard)
+	}
+	s.Live.Because("no collection ended in the watch")
+	s.Allocated.Because(b.Go.Allocated.Why)
 	s.GCCores.Because(b.Go.CPU.Why)
-	if w.looked {
-		s.Rest, s.Other = figure.New(w.rest, ""), figure.New(w.other, "")
-	} else {
-		s.Rest.Because(b.Go.Mapped.Why)
-		s.Other.Because(b.Go.Mapped.Why)
-	}
-	if w.used > 0 {
-		s.Used = figure.New(w.used, "")
-	}
-	s.CPUHigh, s.CPUMost = quantile(w.seconds, 0.95), quantile(w.periods, 0.99)
-	if !s.CPUMost.Known() && len(w.seconds) > 0 { // too many threads
-		s.CPUMost = figure.New(slices.Max(w.seconds), "")
-	}
-	if b.Limits != nil {
-		s.Quota = figure.Value(b.Limits.CPU.Quota)
-	}
-	return s
+	s.Rest.Because(b.Go.Mapped.Why)
+	s.Other.Because(b.Go.Mapped.Why)
+	s.CPUMost.Because("the watch was shorter than a second")
 }
 
-// quantile returns the smallest value that is at least as large as a part of all, 0 to 1.
-func quantile(v []float64, part float64) figure.Of[float64] {
-	if len(v) == 0 {
-		return figure.Of[float64]{}
+// quantile sets f to the smallest value that is at least as large as a part of all, 0 to 1.
+func quantile(f *figure.Of[float64], v []float64, part float64) {
+	if len(v) > 0 {
+		slices.Sort(v)
+		know(f, v[max(0, int(math.Ceil(part*float64(len(v))))-1)])
 	}
-	slices.Sort(v)
-	return figure.New(v[max(0, int(math.Ceil(part*float64(len(v))))-1)], strconv.Itoa(len(v))+" windows")
-}
-
-// sized returns the document of an answer.
-func sized(s *size.Seen, a *size.Answer, b *observe.Moment, price size.Price, unknown []finding.Gap) *finding.Size {
-	d := &finding.Size{Head: finding.NewHead(finding.KindSize), Target: observe.Name(b.Go), Seconds: s.Seconds, Collections: s.Collections,
-		Memory: sizeBytes(a.Memory), GOMEMLIMIT: sizeBytes(a.GOMEMLIMIT), CPURequest: sizeCores(a.CPURequest), CPULimit: sizeCores(a.CPULimit),
-		Model: a.Model, Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: "--price"}, Curve: []finding.SizePoint{}, Unseen: a.Unseen, Unknown: unknown,
-		Seen: finding.SizeSeen{Live: s.Live, LiveMost: s.LiveMost, Allocated: s.Allocated, GCCores: s.GCCores, Rest: s.Rest, Other: s.Other, Used: s.Used,
-			CPUMean: s.CPUMean, CPUHigh: s.CPUHigh, CPUMost: s.CPUMost, Throttled: s.Throttled, Quota: s.Quota,
-			Procs: b.Go.GOMAXPROCS, MemLimit: b.Go.GOMEMLIMIT, GOGC: b.Go.GOGC}}
-	if v := b.Go.Exe.GoVersion; v != "" {
-		d.Go = new(finding.UTF8(v))
-	}
-	if price == size.Fargate {
-		d.Price.From = "AWS Fargate, Linux on x86, us-east-1, dollars an hour"
-	}
-	if b.Limits != nil {
-		d.Seen.Limit = figure.Value(b.Limits.Memory.Hard)
-	}
-	d.GOMAXPROCS.Why = a.GOMAXPROCS.Why
-	if a.GOMAXPROCS.Known {
-		d.GOMAXPROCS.Value = new(int64(a.GOMAXPROCS.N))
-	}
-	for _, p := range a.Curve {
-		row := finding.SizePoint{Memory: int64(p.Memory), Goal: int64(p.Goal), Chosen: p.Chosen, Cheapest: p.Cheapest, Below: p.Below}
-		if p.GOMEMLIMIT > 0 {
-			row.GOMEMLIMIT = new(int64(p.GOMEMLIMIT))
-		}
-		if !math.IsInf(p.Cycles, 1) {
-			row.Cycles, row.GCCores, row.Price = &p.Cycles, &p.GCCores, &p.Price
-		}
-		d.Curve = append(d.Curve, row)
-	}
-	for _, f := range []struct {
-		name string
-		why  string
-		read bool
-	}{{"live_heap_bytes", s.Live.Why, s.Live.Read()}, {"allocated_bytes", s.Allocated.Why, s.Allocated.Read()}, {"gc_cores", s.GCCores.Why, s.GCCores.Read()},
-		{"go_rest_bytes", s.Rest.Why, s.Rest.Read()}, {"used_most_cores", "the watch was shorter than a second", s.CPUMost.Read()}} {
-		if !f.read {
-			d.Unknown = append(d.Unknown, finding.Gap{Field: f.name, File: "", Why: f.why})
-		}
-	}
-	return d
-}
-
-func sizeBytes(v size.Value) finding.SizeBytes {
-	b := finding.SizeBytes{Why: v.Why}
-	if v.Known {
-		b.Value = new(int64(v.N))
-	}
-	return b
-}
-
-func sizeCores(v size.Value) finding.SizeCores {
-	c := finding.SizeCores{Why: v.Why}
-	if v.Known {
-		c.Value = &v.N
-	}
-	return c
 }

@@ -3,7 +3,10 @@
 package examine
 
 import (
+	"os"
+	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
+	"github.com/snug-go/snug/limits"
 )
 
 // sizing allocates steadily over a live heap of 40 MiB. The collections of its start are over when it says so.
@@ -45,7 +49,7 @@ func TestSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := goproc.NewCache("")
-	for watch := 5 * time.Second; ; watch *= 2 {
+	for watch := sizeStart; ; watch *= 2 {
 		d, err := Size(t.Context(), pid, watch, size.Fargate, files)
 		if err != nil {
 			t.Fatal(err)
@@ -57,8 +61,11 @@ func TestSize(t *testing.T) {
 		if live := s.LiveMost.N / (1 << 20); !(live >= 40) {
 			t.Errorf("live heap %v MiB", live)
 		}
-		if d.Memory.Value == nil || float64(*d.Memory.Value) < s.Used.N || len(d.Curve) == 0 || !d.Model.Known() {
+		if d.Memory.Value == nil || *d.Memory.Value < s.LiveMost.N || len(d.Curve) == 0 || !d.Model.Known() || !s.Over.Known() || !s.Earlier.Known() {
 			t.Errorf("%+v", d)
+		}
+		if !strings.Contains(strings.Join(d.Unseen, "\n"), "its usual load: it had run for") {
+			t.Errorf("%q", d.Unseen)
 		}
 		if d.CPULimit.Value == nil || d.CPURequest.Value == nil || *d.CPULimit.Value < *d.CPURequest.Value || d.GOMAXPROCS.Value == nil {
 			t.Errorf("%+v, %+v, %+v", d.CPURequest, d.CPULimit, d.GOMAXPROCS)
@@ -67,25 +74,78 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestSizeRefuses: what is not there, or ends, has no size.
+// TestSizeRefuses: what is not there, has just started, ends or is not Go has no size.
 func TestSizeRefuses(t *testing.T) {
-	if d, err := Size(t.Context(), 99999999, time.Second, size.Fargate, goproc.NewCache("")); err == nil {
-		t.Errorf("%+v", d)
+	size := func(pid int, watch time.Duration) string {
+		d, err := Size(t.Context(), pid, watch, size.Fargate, goproc.NewCache(""))
+		if err == nil {
+			t.Errorf("%+v", d)
+			return ""
+		}
+		return LookFailure(strconv.Itoa(pid), err).Error()
 	}
+	sleep := exec.Command("sleep", "1000")
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer sleep.Wait()
+	defer sleep.Process.Kill()
 	name, _ := goprogram.Launched(t, "sizing", sizing)
 	pid, err := strconv.Atoi(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() {
-		_, err := Size(t.Context(), pid, time.Minute, size.Fargate, goproc.NewCache(""))
-		done <- err
-	}()
+	for want, got := range map[string]string{
+		"no such process":                  size(99999999, time.Second),
+		"it has just started, pid " + name: size(pid, time.Nanosecond),
+		"not a Go program":                 size(sleep.Process.Pid, time.Second),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	done := make(chan string, 1)
+	go func() { done <- size(pid, time.Minute) }()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil { // before it is watched, or while it is
 		t.Fatal(err)
 	}
-	if err := <-done; err == nil {
-		t.Error("an answer about a process that was killed")
+	if got := <-done; !strings.Contains(got, "ended") && !strings.Contains(got, "no such process") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestEarlier(t *testing.T) {
+	const mib = 1 << 20
+	for name, c := range map[string]struct{ peak, goal, want float64 }{
+		"unknown":             {0, 50 * mib, -1},
+		"seen in the watch":   {104 * mib, 50 * mib, 0},
+		"more":                {160 * mib, 50 * mib, 60 * mib},
+		"what the goal fills": {160 * mib, 150 * mib, 0},
+	} {
+		w := sizeWatch{resident: 100 * mib}
+		know(&w.seen.Used, 95*mib)
+		know(&w.seen.Goal, c.goal)
+		know(&w.seen.Rest, 8*mib)
+		w.earlier(c.peak)
+		if got := w.seen.Earlier; got.Known() != (c.want >= 0) || got.Known() && got.N != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestMates: the processes of a cgroup, without the one that is watched.
+func TestMates(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/cgroup.procs", []byte("7\n42\n0\n1003\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &limits.Limits{}
+	l.Memory.Source.File = dir[1:] + "/memory.max"
+	if got := mates(l, 42); got != 2 {
+		t.Errorf("%d others", got)
+	}
+	l.Memory.Source.File = "absent/memory.max"
+	if got := mates(l, 42); got != 0 {
+		t.Errorf("%d others", got)
 	}
 }

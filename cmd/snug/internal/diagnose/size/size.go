@@ -7,37 +7,28 @@ package size
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
 
-// Seen is what was seen of a program. What is unknown is an unknown figure, and says why.
+// Seen is what was seen of a program, in the form of its document. What is unknown says why.
 type Seen struct {
+	finding.SizeSeen
 	Seconds     float64 // of the watch
-	Collections int     // that ended meanwhile
+	Age         float64 // in seconds when the watch began; 0 = unknown
+	Collections int     // that ended in the watch
+	Mates       int     // other processes in its cgroup
+	CPUs        int     // that it may run on; 0 = unknown
+	Minor       int     // 26 for Go 1.26; 0 = unknown
+	Aware       bool    // the runtime follows the CPU quota
 
-	// Live is the mean heap in bytes that collections found in use; LiveMost is the largest.
-	Live, LiveMost figure.Of[float64]
-	Allocated      figure.Of[float64] // bytes a second
-	GCCores        figure.Of[float64] // CPU of collections, in cores, marking by idle Ps included
-	Rest           figure.Of[float64] // bytes that Go held beside objects: the least seen
-	Other          figure.Of[float64] // bytes that are not Go's: the most seen
-	Used           figure.Of[float64] // bytes that cannot be reclaimed: the most seen
-	GOGC           int                // percent; -1 = off
-	Goal           figure.Of[float64] // mean heap goal in bytes, as it was; unknown also if there was none
-
-	// CPU used, in cores: mean, 95th percentile of windows of a second, and 99th of windows of 100 ms, the period of
-	// quotas.
-	CPUMean, CPUHigh, CPUMost figure.Of[float64]
-	Throttled                 figure.Of[float64] // share of the periods
-	Quota                     figure.Of[float64] // cores
-
-	CPUs  int // that it may run on; 0 = unknown
-	Minor int // 26 for Go 1.26; 0 = unknown
-	// Aware: the runtime follows the CPU quota.
-	Aware bool
+	margin float64 // for what was not seen, a share
+	lives  float64 // bytes of live heap that the answer leaves room for
+	cores  float64 // the CPU limit of the answer
 }
 
 // Price is what a core and a GiB cost for the same time, in any unit.
@@ -46,43 +37,6 @@ type Price struct{ Core, GiB float64 }
 // Fargate is the price of an hour on AWS Fargate in dollars: Linux on x86 in us-east-1
 // (https://aws.amazon.com/fargate/pricing/).
 var Fargate = Price{Core: 0.04048, GiB: 0.004445}
-
-// Answer is the container that a program needs.
-type Answer struct {
-	Memory     Value // limit in bytes, also the request: a heap fills what it may
-	GOMEMLIMIT Value // bytes
-	CPURequest Value // cores
-	CPULimit   Value // cores
-	GOMAXPROCS Value
-
-	// Curve has the memory limit of the answer and others around it, rising; nil = it is unknown.
-	Curve []Point
-	// Model is the part of the way from the live heap to the heap goal that was allocated from one collection to
-	// the next: what fits the curve to the program. Unknown without a heap goal.
-	Model figure.Of[float64]
-	// Unseen says what the watch could not show, a sentence each.
-	Unseen []string
-}
-
-// Value is a decided number. With an unknown one Why says why.
-type Value struct {
-	N     float64
-	Known bool
-	Why   string
-}
-
-// Point is a memory limit, and what it is expected to cost.
-type Point struct {
-	Memory     float64 // bytes
-	GOMEMLIMIT float64 // bytes
-	Goal       float64 // heap goal in bytes
-	Cycles     float64 // collections a second
-	GCCores    float64 // CPU of collections, in cores
-	Price      float64 // of this memory and this CPU
-	Chosen     bool    // the answer
-	Cheapest   bool
-	Below      bool // less than was used
-}
 
 const (
 	mib = 1 << 20
@@ -93,49 +47,87 @@ const (
 	few = 4
 	// rows of the curve on each side of the answer.
 	rows = 2
-	// short is a watch in seconds that shows no peaks.
-	short = 120
+	// margin is added to what lives, to what is not Go's and to the CPU request, for peaks that no watch shows. It is
+	// that of Kubernetes' VPA (recommendation-margin-fraction) and of KRR (memory-buffer-percentage). If the watch was
+	// shorter than short, began in the first warm seconds of the program, or saw the live heap grow, it is twice that.
+	margin      = 0.15
+	short, warm = 120, 60
+	// overshoot is how far over its goal the runtime lets a heap grow before it stops allocations (runtime/mgcpacer.go,
+	// maxOvershoot).
+	overshoot = 1.1
+	// period in seconds is how long the collector may wait for a CPU while the program allocates: that of a quota.
+	period = 0.1
+	// marking is the share of the CPU that the runtime plans for collections (runtime/mgcpacer.go,
+	// gcBackgroundUtilization). What needs more makes the program wait.
+	marking = 0.25
 )
 
 // Decide returns the container for a program.
-func Decide(s *Seen, price Price) *Answer {
-	a := &Answer{}
-	a.unseen(s)
-	a.memory(s, price)
-	a.cpu(s)
-	return a
+func Decide(s *Seen, price Price) *finding.Size {
+	a := &answer{Seen: s, Size: &finding.Size{Head: finding.NewHead(finding.KindSize), Seconds: s.Seconds, Collections: s.Collections,
+		Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: "--price"}, Curve: []finding.SizePoint{}, Unknown: []finding.Gap{}}}
+	if price == Fargate {
+		a.Price.From = "AWS Fargate, Linux on x86, us-east-1, dollars an hour"
+	}
+	a.unseen()
+	a.cpu()
+	a.memory()
+	a.Size.Seen = s.SizeSeen
+	return a.Size
 }
 
-// unseen says what the watch does not show.
-func (a *Answer) unseen(s *Seen) {
-	say := func(format string, args ...any) { a.Unseen = append(a.Unseen, fmt.Sprintf(format, args...)) }
+// answer is a document in the making.
+type answer struct {
+	*Seen
+	*finding.Size
+}
+
+func (a *answer) say(format string, args ...any) {
+	a.Unseen = append(a.Unseen, fmt.Sprintf(format, args...))
+}
+
+// unseen says what the watch does not show, and what is added for it.
+func (a *answer) unseen() {
+	s := a.Seen
+	s.margin = margin
+	if s.Age > 0 && s.Age < warm {
+		s.margin = 2 * margin
+		a.say("its usual load: it had run for %.0f s when the watch began", s.Age)
+	}
+	if s.Growth.N > 0 {
+		s.margin = 2 * margin
+		a.say("where its live heap ends: it grew by %s in the watch, and as much is added", mebibytes(s.Growth.N))
+	}
 	if s.Seconds < short {
-		say("peaks: it was watched for %.0f s; a peak outside of them needs more", s.Seconds)
-	} else {
-		say("peaks outside of the %.0f s of the watch", s.Seconds)
+		s.margin = 2 * margin
+	}
+	s.lives = s.LiveMost.N + s.margin*(s.LiveMost.N+s.Other.N) + s.Growth.N
+	a.say("peaks outside of the %.0f s of the watch: %.0f %% is added", s.Seconds, 100*s.margin)
+	if s.Earlier.N > 0 {
+		a.say("a peak before the watch, with %s more: it counts as needed, garbage or not", mebibytes(s.Earlier.N))
 	}
 	switch {
+	case s.Collections == 0 && s.Allocated.Known():
+		a.say("the live heap: no collection ended in the watch, in which it allocated %s; all memory in use counts as needed", mebibytes(s.Allocated.N*s.Seconds))
 	case s.Collections == 0:
-		say("the live heap: no collection ended in the watch")
+		a.say("the live heap: no collection ended in the watch; all memory in use counts as needed")
 	case s.Collections < few:
-		say("what a collection costs: only %d ended in the watch", s.Collections)
+		a.say("what a collection costs: %d ended in the watch; all memory in use counts as needed", s.Collections)
 	}
-	if s.Throttled.N > 0 {
-		say("the CPU that it would have used: %.1f %% of the periods were throttled", 100*s.Throttled.N)
+	if s.Mates > 0 {
+		a.say("what is needed by %d other processes that share its limits: add it", s.Mates)
+	}
+	if s.Throttled.N > limited {
+		a.say("the CPU that it would have used: %.1f %% of the periods were throttled", 100*s.Throttled.N)
 	}
 }
 
 // modelled reports whether the curve can be drawn; if not, why.
 func (s *Seen) modelled() (why string) {
-	for _, f := range []struct {
-		what string
-		is   figure.Of[float64]
-	}{{"live heap", s.Live}, {"bytes allocated", s.Allocated}, {"CPU of collections", s.GCCores}, {"memory of Go beside objects", s.Rest}, {"memory that is not Go's", s.Other}} {
-		if !f.is.Known() {
-			if f.is.Why == "" {
-				return f.what + " unknown"
-			}
-			return f.what + " unknown: " + f.is.Why
+	what := [...]string{"live heap", "bytes allocated", "CPU of collections", "memory of Go beside objects", "memory that is not Go's"}
+	for i, f := range [...]*figure.Of[float64]{&s.Live, &s.Allocated, &s.GCCores, &s.Rest, &s.Other} {
+		if !f.Known() {
+			return because(what[i]+" unknown", f)
 		}
 	}
 	if s.Collections < few {
@@ -144,60 +136,81 @@ func (s *Seen) modelled() (why string) {
 	return ""
 }
 
+func because(what string, f *figure.Of[float64]) string {
+	if f.Why != "" {
+		what += ": " + f.Why
+	}
+	return what
+}
+
 // memory decides the memory limit and GOMEMLIMIT. With GC(M) the CPU of collections in the limit M, the price
 //
 //	price.GiB M + price.Core GC(M),   GC(M) = cost allocated / (part (goal(M) - live))
 //
 // is least where (goal - live)^2 = allocated cost price.Core / (part price.GiB), cost being the CPU time of one
 // collection: the square-root rule of Kirisame, Shenoy, Panchekha, "Optimal heap limits for reducing browser
-// memory use", OOPSLA 2022. The answer is not below what was used, nor above what GOGC lets the heap use.
-func (a *Answer) memory(s *Seen, price Price) {
+// memory use", OOPSLA 2022. The answer is not below what the program needs (see need), nor above what GOGC lets the
+// heap use. What was used may be garbage, so it decides only where the live heap is unknown.
+func (a *answer) memory() {
+	s := a.Seen
 	used, ok := s.Used.Get()
 	if !ok {
-		why := "memory in use is unknown"
-		if s.Used.Why != "" {
-			why += ": " + s.Used.Why
-		}
-		a.Memory.Why, a.GOMEMLIMIT.Why = why, why
+		a.Memory.Why = because("memory in use is unknown", &s.Used)
+		a.GOMEMLIMIT.Why = a.Memory.Why
 		return
 	}
-	floor := step(used)
-	if n, _ := s.goMemLimit(floor); n == 0 {
-		floor = step(used / 0.9) // nothing holds the heap back
+	used += s.Earlier.N
+	if n, _ := s.goMemLimit(step(used)); n == 0 {
+		used /= 0.9 // nothing holds the heap back
 	}
 	if why := s.modelled(); why != "" {
-		a.choose(s, floor, "what was used; what more or less would cost is unknown: "+why)
+		a.choose(step(used), "all that was used, because what of it is garbage is unknown: "+why)
 		return
 	}
-	best := step(s.limitFor(s.cheapest(price)))
-	most := step(max(floor, s.limitFor(s.byGOGC()-s.Live.N)))
-	for i := 0; i < 200 && best < most && !s.fits(best); i++ { // without a GOMEMLIMIT the heap goal is GOGC's
-		best = step(best * 1.02)
+	least := s.fitting(s.limitFor(s.need()))
+	why := "what lives at most, memory that is not Go's, and room for collections"
+	if s.Earlier.N > 0 && least < step(used) {
+		least, why = step(used), "what was used before the watch"
 	}
+	most := step(max(least, s.limitFor(s.byGOGC()-s.Live.N)))
+	best := s.fitting(s.limitFor(s.cheapest(a.Price.Core, a.Price.GiB)))
 	switch {
-	case best < floor:
-		a.choose(s, floor, "what was used; the model expects "+mebibytes(best)+" to be cheaper")
+	case best < least:
+		a.choose(least, why+"; less would be cheaper")
 	case best >= most:
 		best = most
-		a.choose(s, most, fmt.Sprintf("the heap goal of GOGC=%d fits; more would not be used", s.GOGC))
+		a.choose(most, fmt.Sprintf("the heap goal of GOGC=%d fits; more would not be used", s.gogc()))
 	default:
-		a.choose(s, best, "the cheapest: more memory costs more than its collections do, less saves less")
+		a.choose(best, "the cheapest: more memory costs more than its collections do, less saves less")
+	}
+	a.Memory.Least = &least
+	if most < math.MaxInt64 {
+		a.Memory.Most = &most
 	}
 	a.Model = s.model()
 	if m, ok := a.Model.Get(); ok && (m < minPart/1.1 || m > maxPart*1.1) {
-		a.Unseen = append(a.Unseen, fmt.Sprintf("the curve is uncertain: %.2f of the way to the heap goal was allocated between collections, and 0.7 to 1 is usual", m))
+		a.say("the curve is uncertain: %.2f of the way to the heap goal was allocated between collections, and 0.7 to 1 is usual", m)
 	}
-	a.curve(s, price, min(best, most))
+	a.curve(least, best)
+	if n, ok := a.CPURequest.Value, a.GCCores.Known(); n != nil && ok {
+		for i := range a.Curve {
+			if p := &a.Curve[i]; p.Chosen && p.GCCores > s.GCCores.N {
+				a.request(p.GCCores - s.GCCores.N)
+			}
+		}
+	}
 }
 
-func (a *Answer) choose(s *Seen, limit float64, why string) {
-	a.Memory = Value{limit, true, why}
-	n, why := s.goMemLimit(limit)
-	a.GOMEMLIMIT = Value{n, n > 0, why}
+func (a *answer) choose(limit float64, why string) {
+	a.Memory.Value, a.Memory.Why = &limit, why
+	var n float64
+	if n, a.GOMEMLIMIT.Why = a.goMemLimit(limit); n > 0 {
+		a.GOMEMLIMIT.Value = &n
+	}
 }
 
 // goMemLimit returns the GOMEMLIMIT within a memory limit: by the rule of package plan, less if memory that is not
-// Go's needs more than that leaves. 0 = leave it alone.
+// Go's, or what the heap may pass its goal by, needs more than that leaves. 0 = leave it alone.
 func (s *Seen) goMemLimit(limit float64) (n float64, why string) {
 	in := plan.Input{Go: plan.Go{Minor: s.Minor}}
 	in.Limits.Memory.Soft = limits.Of(int64(limit))
@@ -207,8 +220,9 @@ func (s *Seen) goMemLimit(limit float64) (n float64, why string) {
 		return 0, "left alone: " + set.Code
 	}
 	n, why = float64(set.Value), "the limit without the larger of 10 % and 8 MiB"
-	if other, ok := s.Other.Get(); ok && limit-other-plan.MinHeadroom < n {
-		n, why = limit-other-plan.MinHeadroom, "the limit without "+mebibytes(other)+" that is not Go's, and 8 MiB"
+	heap := (limit - s.beside()) / s.over()
+	if least := min(limit-s.Other.N-plan.MinHeadroom, max(heap/0.97, heap+mib)+s.Rest.N); least < n {
+		n, why = least, "the limit without "+mebibytes(limit-least)+" for what is not Go's, and for a heap above its goal"
 	}
 	n = math.Floor(n/mib) * mib
 	if n < plan.MinValue {
@@ -217,13 +231,27 @@ func (s *Seen) goMemLimit(limit float64) (n float64, why string) {
 	return n, why
 }
 
+// over is how far the heap may pass its goal, as a factor.
+func (s *Seen) over() float64 { return max(overshoot, s.Over.N) }
+
+// beside returns the bytes that a limit holds beside the heap: the last is what the program allocates while the
+// collector waits for a CPU.
+func (s *Seen) beside() float64 { return s.Rest.N + s.Other.N + s.Allocated.N*period }
+
+func (s *Seen) gogc() int {
+	if s.GOGC.Known() {
+		return s.GOGC.N
+	}
+	return 100
+}
+
 // byGOGC returns the heap goal of GOGC in bytes, +Inf if it is off. Stacks and globals, which are not seen, raise it
 // (runtime/mgcpacer.go, commit); the goal that was is never above it.
 func (s *Seen) byGOGC() float64 {
-	if s.GOGC < 0 {
+	if s.gogc() < 0 {
 		return math.Inf(1)
 	}
-	part := float64(s.GOGC) / 100
+	part := float64(s.gogc()) / 100
 	return max(s.Live.N*(1+part), 4*mib*part, s.Goal.N)
 }
 
@@ -242,23 +270,36 @@ func (s *Seen) goal(limit float64) float64 {
 func (s *Seen) limitFor(extra float64) float64 {
 	heap := s.Live.N + extra
 	n := max(heap/0.97, heap+mib) + s.Rest.N
-	return max(n/0.9, n+s.Other.N+plan.MinHeadroom, s.least())
+	return max(n/0.9, n+s.Other.N+plan.MinHeadroom, s.over()*heap+s.beside(), s.least())
 }
 
 // least returns the memory limit in bytes that only what lived would fill.
-func (s *Seen) least() float64 { return s.LiveMost.N + s.Rest.N + s.Other.N + plan.MinHeadroom }
+func (s *Seen) least() float64 { return s.lives + s.Rest.N + s.Other.N + plan.MinHeadroom }
+
+// need returns the bytes over the mean live heap that the program needs: what lives at most, and room for as many
+// collections as take a part of the CPU limit that the runtime plans for them.
+func (s *Seen) need() float64 {
+	need := max(0, s.lives-s.Live.N)
+	if s.cores > 0 {
+		need += s.Allocated.N / s.part() * s.cost() / (marking * s.cores)
+	}
+	return need
+}
 
 // cost returns the CPU seconds of one collection.
 func (s *Seen) cost() float64 { return s.GCCores.N * s.Seconds / float64(s.Collections) }
 
 // cheapest returns the bytes over the live heap at which memory and collections cost least.
-func (s *Seen) cheapest(price Price) float64 {
-	return math.Sqrt(s.Allocated.N / s.part() * s.cost() * price.Core / (price.GiB / gib) * 0.97 * 0.9)
+func (s *Seen) cheapest(core, perGiB float64) float64 {
+	return math.Sqrt(s.Allocated.N / s.part() * s.cost() * core / (perGiB / gib) * 0.97 * 0.9)
 }
 
 // cycles returns the collections a second with a heap goal; +Inf if it leaves nothing to allocate.
 func (s *Seen) cycles(goal float64) float64 {
-	if goal <= s.Live.N {
+	switch {
+	case s.Allocated.N == 0:
+		return forced
+	case goal <= s.Live.N:
 		return math.Inf(1)
 	}
 	return max(s.Allocated.N/s.part()/(goal-s.Live.N), forced)
@@ -286,62 +327,50 @@ func (s *Seen) part() float64 {
 	return min(max(m, minPart), maxPart)
 }
 
-// fits reports whether a heap that reaches its goal fits in a memory limit.
+// fits reports whether a heap that passes its goal fits in a memory limit.
 func (s *Seen) fits(limit float64) bool {
-	return max(s.goal(limit), s.LiveMost.N)-s.LiveMost.N+s.least() <= limit
+	return max(s.over()*s.goal(limit)+s.beside(), s.least()) <= limit
 }
 
-// curve draws the points around the answer, the cheapest one among them.
-func (a *Answer) curve(s *Seen, price Price, best float64) {
-	const apart = 1.19 // four rows double the limit
-	all := map[float64]bool{a.Memory.N: true, best: true}
-	for i := 1; i <= rows; i++ {
-		all[step(a.Memory.N*math.Pow(apart, float64(i)))] = true
-		all[step(a.Memory.N/math.Pow(apart, float64(i)))] = true
+// fitting returns the smallest round memory limit that is not less and fits: without a GOMEMLIMIT the heap goal is
+// GOGC's.
+func (s *Seen) fitting(limit float64) float64 {
+	limit = step(limit)
+	for i := 0; i < 200 && !s.fits(limit); i++ {
+		limit = step(limit * 1.02)
 	}
-	for m := range all {
-		p := Point{Memory: m, Goal: s.goal(m), Chosen: m == a.Memory.N, Below: m < s.Used.N}
-		if !p.Chosen && !s.fits(m) {
+	return limit
+}
+
+// curve draws the points around the answer, the cheapest one among them, and none below least.
+func (a *answer) curve(least, best float64) {
+	const apart = 1.19 // four rows double the limit
+	chosen := *a.Memory.Value
+	at := []float64{chosen, best}
+	for i := 1.0; i <= rows; i++ {
+		at = append(at, step(chosen*math.Pow(apart, i)), step(chosen/math.Pow(apart, i)))
+	}
+	slices.Sort(at)
+	cheapest := -1
+	for _, m := range slices.Compact(at) {
+		p := finding.SizePoint{Memory: m, Goal: a.goal(m), Chosen: m == chosen, Below: m < a.Used.N}
+		p.Cycles = a.cycles(p.Goal)
+		if !p.Chosen && (m < least || !a.fits(m)) || math.IsInf(p.Cycles+p.Goal, 0) {
 			continue // it might be killed
 		}
-		p.GOMEMLIMIT, _ = s.goMemLimit(m)
-		p.Cycles = s.cycles(p.Goal)
-		p.GCCores = p.Cycles * s.cost()
-		p.Price = price.GiB*m/gib + price.Core*p.GCCores
-		at := 0
-		for at < len(a.Curve) && a.Curve[at].Memory < m {
-			at++
+		if n, _ := a.goMemLimit(m); n > 0 {
+			p.GOMEMLIMIT = &n
 		}
-		a.Curve = append(a.Curve[:at], append([]Point{p}, a.Curve[at:]...)...)
-	}
-	least := 0
-	for i := range a.Curve {
-		if a.Curve[i].Price < a.Curve[least].Price {
-			least = i
+		p.GCCores = p.Cycles * a.cost()
+		p.Price = a.Price.GiB*m/gib + a.Price.Core*p.GCCores
+		a.Curve = append(a.Curve, p)
+		if cheapest < 0 || p.Price < a.Curve[cheapest].Price {
+			cheapest = len(a.Curve) - 1
 		}
 	}
-	a.Curve[least].Cheapest = true
-}
-
-// cpu decides the CPU request and limit, and GOMAXPROCS for the limit.
-func (a *Answer) cpu(s *Seen) {
-	high, ok1 := s.CPUHigh.Get()
-	most, ok2 := s.CPUMost.Get()
-	if !ok1 || !ok2 {
-		why := "the CPU time used is unknown"
-		a.CPURequest.Why, a.CPULimit.Why, a.GOMAXPROCS.Why = why, why, why
-		return
+	if cheapest >= 0 {
+		a.Curve[cheapest].Cheapest = true
 	}
-	a.CPURequest = Value{cores(high), true, "95 % of the seconds used at most this"}
-	a.CPULimit = Value{cores(max(most, high)), true, "99 % of the periods of 100 ms used at most this"}
-	if q, ok := s.Quota.Get(); ok && s.Throttled.N > 0 && q >= a.CPULimit.N {
-		a.CPULimit = Value{q, true, fmt.Sprintf("as it is: %.1f %% of the periods were throttled, so it may want more", 100*s.Throttled.N)}
-	}
-	in := plan.Input{Go: plan.Go{Minor: s.Minor, Blind: !s.Aware}}
-	in.Limits.CPU.Quota = limits.Of(a.CPULimit.N)
-	in.Limits.CPU.Affinity = limits.Of(max(s.CPUs, int(math.Ceil(a.CPULimit.N))))
-	set := &plan.Decide(&in).GOMAXPROCS
-	a.GOMAXPROCS = Value{float64(set.Value), !set.Leave, "by the CPU limit: " + set.Code}
 }
 
 // step rounds up to what people write: 4 MiB, from 256 MiB on 16, from 1 GiB on 64.
@@ -354,15 +383,6 @@ func step(bytes float64) float64 {
 		to = 16 * mib
 	}
 	return math.Ceil(bytes/to) * to
-}
-
-// cores rounds up to 0.01, from 1 core on to 0.1.
-func cores(n float64) float64 {
-	to := 100.0
-	if n > 1 {
-		to = 10
-	}
-	return max(0.01, math.Ceil(n*to-1e-9)/to)
 }
 
 func mebibytes(bytes float64) string { return fmt.Sprintf("%.0f MiB", math.Ceil(bytes/mib)) }

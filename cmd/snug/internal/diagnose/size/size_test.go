@@ -3,11 +3,13 @@
 package size
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func know(n float64) figure.Of[float64] { return figure.New(n, "") }
@@ -16,10 +18,17 @@ func know(n float64) figure.Of[float64] { return figure.New(n, "") }
 // of CPU. By GOGC=100 it collects twice a second.
 func seen() *Seen {
 	return &Seen{
-		Seconds: 300, Collections: 600, Live: know(100 * mib), LiveMost: know(104 * mib), Allocated: know(200 * mib), GCCores: know(0.1),
-		Rest: know(10 * mib), Other: know(5 * mib), Used: know(225 * mib), GOGC: 100, Goal: know(200 * mib),
-		CPUMean: know(0.4), CPUHigh: know(0.62), CPUMost: know(1.13), CPUs: 8, Minor: 26, Aware: true,
+		SizeSeen: finding.SizeSeen{Live: know(100 * mib), LiveMost: know(104 * mib), Allocated: know(200 * mib), GCCores: know(0.1),
+			Rest: know(10 * mib), Other: know(5 * mib), Used: know(225 * mib), GOGC: figure.New(100, ""), Goal: know(200 * mib),
+			CPUMean: know(0.4), CPUHigh: know(0.62), CPUMost: know(1.13), Procs: figure.New(4, "")},
+		Seconds: 300, Age: 3600, Collections: 600, CPUs: 8, Minor: 26, Aware: true,
 	}
+}
+
+// off is seen with GOGC=off in a container of 500 MiB that it fills.
+func off(s *Seen) {
+	s.GOGC, s.Goal, s.Used, s.Collections = figure.New(-1, ""), know(420*mib), know(470*mib), 180
+	s.GCCores = know(0.05 * 180 / 300)
 }
 
 func TestModel(t *testing.T) {
@@ -40,14 +49,18 @@ func TestModel(t *testing.T) {
 func TestCheapest(t *testing.T) {
 	for _, price := range []Price{Fargate, {1, 1}, {100, 1}, {1, 10}} {
 		s := seen()
-		s.GOGC = -1
+		s.GOGC.N = -1
+		Decide(s, price)
 		best, least := 0.0, math.Inf(1)
 		for m := s.least(); m < 64*gib; m += mib / 2 {
+			if !s.fits(m) {
+				continue
+			}
 			if p := price.GiB*m/gib + price.Core*s.cycles(s.goal(m))*s.cost(); p < least {
 				best, least = m, p
 			}
 		}
-		got := s.limitFor(s.cheapest(price))
+		got := s.limitFor(s.cheapest(price.Core, price.GiB))
 		if p := price.GiB*got/gib + price.Core*s.cycles(s.goal(got))*s.cost(); p > 1.01*least {
 			t.Errorf("%+v: %v MiB costs %v, %v MiB costs %v", price, got/mib, p, best/mib, least)
 		}
@@ -61,35 +74,50 @@ func TestDecide(t *testing.T) {
 		why    string
 		unseen string
 	}{
-		"GOGC bounds the heap": {func(*Seen) {}, 244, "GOGC=100", "peaks outside"},
-		"GOGC off":             {func(s *Seen) { s.GOGC, s.Goal = -1, know(150*mib) }, 464, "cheapest", ""},
-		"much was used":        {func(s *Seen) { s.Used = know(900 * mib) }, 912, "what was used", ""},
-		"no collection":        {func(s *Seen) { s.Collections, s.Live = 0, figure.Of[float64]{} }, 228, "live heap unknown", "no collection"},
-		"few collections":      {func(s *Seen) { s.Collections = 2 }, 228, "4 are needed", "only 2"},
-		"memory unknown":       {func(s *Seen) { s.Used = figure.Of[float64]{Why: "no files"} }, 0, "no files", ""},
+		"GOGC bounds the heap":   {func(*Seen) {}, 256, "GOGC=100", "peaks outside of the 300 s of the watch: 15 %"},
+		"GOGC off, a full limit": {off, 464, "cheapest", ""},
+		"much was garbage":       {func(s *Seen) { off(s); s.Used = know(4000 * mib) }, 464, "cheapest", ""},
+		"the need decides": {func(s *Seen) {
+			off(s)
+			s.LiveMost = know(600 * mib)
+		}, 832, "lives at most, memory that is not Go's, and room for collections; less would", ""},
+		"a growing heap":  {func(s *Seen) { off(s); s.Growth = know(900 * mib) }, 1280, "lives", "grew by 900 MiB"},
+		"no collection":   {func(s *Seen) { s.Collections, s.Live = 0, figure.Of[float64]{} }, 228, "garbage is unknown: live heap unknown", "no collection ended in the watch, in which it allocated 60000 MiB"},
+		"few collections": {func(s *Seen) { s.Collections = 2 }, 228, "4 are needed", "2 ended"},
+		"memory unknown":  {func(s *Seen) { s.Used = figure.Of[float64]{Why: "no files"} }, 0, "no files", ""},
+		"an earlier peak": {func(s *Seen) { s.Earlier = know(475 * mib) }, 704, "before the watch", "475 MiB more"},
+		"no GOMEMLIMIT":   {func(s *Seen) { s.Minor, s.Allocated = 18, figure.Of[float64]{Why: "old"} }, 252, "bytes allocated unknown: old", ""},
 		"too small for GOMEMLIMIT": {func(s *Seen) {
-			s.Live, s.LiveMost, s.Goal, s.GOGC, s.Used = know(16*mib), know(16*mib), know(56*mib), 400, know(65*mib)
+			s.Live, s.LiveMost, s.Goal, s.GOGC.N, s.Used = know(8*mib), know(8*mib), know(30*mib), 275, know(40*mib)
 			s.Allocated, s.GCCores = know(18*mib), know(0.0015)
-		}, 68, "what was used; the model expects 64 MiB", ""},
-		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 244, "", "20 s"},
-		"throttled":                {func(s *Seen) { s.Throttled = know(0.2) }, 244, "", "20.0 %"},
-		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 244, "", "0.50 of the way"},
+		}, 52, "cheapest", ""},
+		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 256, "", "20 s of the watch: 30 %"},
+		"a young process":          {func(s *Seen) { s.Age = 5 }, 256, "", "run for 5 s"},
+		"others in the cgroup":     {func(s *Seen) { s.Mates = 2 }, 256, "", "2 other processes"},
+		"throttled":                {func(s *Seen) { s.Throttled = know(0.2) }, 256, "", "20.0 %"},
+		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 256, "", "0.50 of the way"},
+		"an idle program":          {func(s *Seen) { s.Collections, s.Allocated, s.GCCores = 0, know(0), know(0) }, 228, "0 collections", "allocated 0 MiB"},
 	} {
 		s := seen()
 		c.change(s)
 		a := Decide(s, Fargate)
-		if a.Memory.Known != (c.memory > 0) || a.Memory.Known && a.Memory.N != c.memory*mib || !strings.Contains(a.Memory.Why, c.why) {
-			t.Errorf("%s: %v MiB, %+v", name, a.Memory.N/mib, a.Memory)
+		if (a.Memory.Value != nil) != (c.memory > 0) || !strings.Contains(a.Memory.Why, c.why) {
+			t.Errorf("%s: %+v", name, a.Memory)
+			continue
 		}
 		if !strings.Contains(strings.Join(a.Unseen, "\n"), c.unseen) {
 			t.Errorf("%s: unseen %q", name, a.Unseen)
 		}
-		if a.Memory.Known && (a.Memory.N < s.Used.N || !(a.GOMEMLIMIT.N < a.Memory.N)) {
-			t.Errorf("%s: %+v", name, a)
+		if a.Memory.Value == nil {
+			continue
+		}
+		memory := *a.Memory.Value
+		if memory != c.memory*mib || a.GOMEMLIMIT.Value != nil && *a.GOMEMLIMIT.Value >= memory || a.Memory.Least != nil && *a.Memory.Least > memory {
+			t.Errorf("%s: %v MiB, %+v", name, memory/mib, a.Memory)
 		}
 		chosen, last := 0, 0.0
 		for _, p := range a.Curve {
-			if p.Memory <= last || p.Goal+s.Rest.N+s.Other.N > p.Memory && !p.Chosen || p.Below != (p.Memory < s.Used.N) {
+			if p.Memory <= last || overshoot*p.Goal+s.beside() > p.Memory || p.Memory < *a.Memory.Least || p.Below != (p.Memory < s.Used.N) {
 				t.Errorf("%s: %+v", name, p)
 			}
 			if p.Chosen {
@@ -103,18 +131,52 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestCPU(t *testing.T) {
-	s := seen()
-	a := Decide(s, Fargate)
-	if a.CPURequest.N != 0.62 || a.CPULimit.N != 1.2 || a.GOMAXPROCS.N != 2 {
-		t.Errorf("%+v", a)
+// TestNeed: in the least memory that is advised, collections take no more than the runtime plans for them.
+func TestNeed(t *testing.T) {
+	for _, cost := range []float64{1, 10, 50} {
+		s := seen()
+		off(s)
+		s.GCCores.N *= cost
+		a := Decide(s, Price{1, 1e6}) // as little memory as possible
+		goal := s.goal(*a.Memory.Value)
+		if share := s.cycles(goal) * s.cost() / s.cores; !(share <= marking) || *a.Memory.Value != *a.Memory.Least || goal < s.lives {
+			t.Errorf("cost %v: %v of the CPU limit in %v MiB", cost, share, *a.Memory.Value/mib)
+		}
+		if len(a.Curve) == 0 || a.CPURequest.Value == nil || cost == 1 && !strings.Contains(a.CPURequest.Why, "more collections") {
+			t.Errorf("cost %v: %+v", cost, a.CPURequest)
+		}
 	}
-	s.Quota, s.Throttled = know(2), know(0.1)
-	if a := Decide(s, Fargate); a.CPULimit.N != 2 || !strings.Contains(a.CPULimit.Why, "throttled") {
-		t.Errorf("%+v", a.CPULimit)
+}
+
+func TestCPU(t *testing.T) {
+	for name, c := range map[string]struct {
+		change               func(*Seen)
+		request, limit, most float64 // most Ps
+		why                  string
+	}{
+		"more than a core":    {func(*Seen) {}, 0.72, 2, 2, "1.13"},
+		"bursts below a core": {func(s *Seen) { s.CPUMost, s.CPUHigh = know(0.35), know(0.26) }, 0.3, 1, 2, "reserves nothing"},
+		"a core":              {func(s *Seen) { s.CPUMost = know(1.04) }, 0.72, 1, 2, ""},
+		"a short watch":       {func(s *Seen) { s.Seconds = 20 }, 0.81, 2, 2, ""},
+		"throttled":           {func(s *Seen) { s.Quota, s.Throttled = know(1.5), know(0.1); s.CPUMost = know(1.5) }, 0.72, 2, 2, ""},
+		"throttled more":      {func(s *Seen) { s.Quota, s.Throttled = know(2), know(0.1) }, 0.72, 3, 3, "10.0 %"},
+		"hardly throttled":    {func(s *Seen) { s.Quota, s.Throttled = know(2), know(0.005) }, 0.72, 2, 2, ""},
+		"busy Ps":             {func(s *Seen) { s.CPUHigh, s.CPUMost, s.Procs.N = know(1.97), know(2.04), 2 }, 2.3, 3, 3, "Ps were busy"},
+	} {
+		s := seen()
+		c.change(s)
+		a := Decide(s, Fargate)
+		if *a.CPURequest.Value != c.request || *a.CPULimit.Value != c.limit || *a.GOMAXPROCS.Value != c.most || !a.ByGo || !strings.Contains(a.CPULimit.Why, c.why) {
+			t.Errorf("%s: request %v, limit %v (%s), %v Ps (%s)", name, *a.CPURequest.Value, *a.CPULimit.Value, a.CPULimit.Why, *a.GOMAXPROCS.Value, a.GOMAXPROCS.Why)
+		}
+	}
+	s := seen()
+	s.Aware = false
+	if a := Decide(s, Fargate); *a.GOMAXPROCS.Value != 2 || a.ByGo {
+		t.Errorf("%+v", a.GOMAXPROCS)
 	}
 	s.CPUMost = figure.Of[float64]{}
-	if a := Decide(s, Fargate); a.CPULimit.Known || a.GOMAXPROCS.Known || a.CPULimit.Why == "" {
+	if a := Decide(s, Fargate); a.CPULimit.Value != nil || a.GOMAXPROCS.Value != nil || a.CPULimit.Why == "" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -123,7 +185,7 @@ func TestCPU(t *testing.T) {
 func TestOther(t *testing.T) {
 	s := seen()
 	s.Other = know(200 * mib)
-	if n, why := s.goMemLimit(500 * mib); n != 292*mib || !strings.Contains(why, "200 MiB") {
+	if n, why := s.goMemLimit(500 * mib); n != 263*mib || !strings.Contains(why, "237 MiB for what is not Go's") {
 		t.Errorf("%v MiB, %s", n/mib, why)
 	}
 	if n, _ := s.goMemLimit(32 * mib); n != 0 {
@@ -139,10 +201,13 @@ func TestStrange(t *testing.T) {
 			for _, gc := range []float64{0, 1e-9, 1, 1e6} {
 				for _, gogc := range []int{-1, 0, 1, 100, 1 << 30} {
 					s := seen()
-					s.Live, s.LiveMost, s.Allocated, s.GCCores, s.GOGC = know(live), know(live), know(allocated), know(gc), gogc
+					s.Live, s.LiveMost, s.Allocated, s.GCCores, s.GOGC.N = know(live), know(live), know(allocated), know(gc), gogc
 					a := Decide(s, Fargate)
-					if !(a.Memory.N >= s.Used.N) || math.IsInf(a.Memory.N, 0) || len(a.Curve) > 2*rows+2 {
+					if n := a.Memory.Value; n == nil || !(*n >= live) || math.IsInf(*n, 0) || len(a.Curve) > 2*rows+2 {
 						t.Fatalf("%v %v %v %v: %+v", live, allocated, gc, gogc, a)
+					}
+					if _, err := json.Marshal(a); err != nil {
+						t.Fatal(err)
 					}
 				}
 			}

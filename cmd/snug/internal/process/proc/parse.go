@@ -112,6 +112,7 @@ func ticks(n uint64) time.Duration {
 //
 //	Uid:	real effective saved filesystem
 //	NSpid:	1234 17 1            one a nested pid namespace, the innermost last
+//	VmHWM:	232456 kB            none for a kernel thread
 //	Cpus_allowed_list:	0-3,8
 //
 // Source: proc_pid_status(5).
@@ -134,6 +135,12 @@ func parseStatus(text []byte) (s Status, ok bool) {
 			if len(field) > 0 {
 				if pid, err := strconv.ParseUint(field[len(field)-1], 10, 31); err == nil {
 					s.NSPid = int(pid)
+				}
+			}
+		case "VmHWM":
+			if len(field) > 0 {
+				if n, err := strconv.ParseUint(field[0], 10, 43); err == nil {
+					s.Peak = int64(n) << 10
 				}
 			}
 		case "Cpus_allowed_list":

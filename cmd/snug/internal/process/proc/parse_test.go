@@ -63,11 +63,11 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestParseStatus(t *testing.T) {
-	const text = "Name:\tapp\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t42\t7\t1\nCpus_allowed_list:\t0-3,8\n"
-	if got, ok := parseStatus([]byte(text)); !ok || got != (Status{UID: 1001, NSPid: 1, CPUs: 5}) {
+	const text = "Name:\tapp\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t42\t7\t1\nVmHWM:\t  232456 kB\nCpus_allowed_list:\t0-3,8\n"
+	if got, ok := parseStatus([]byte(text)); !ok || got != (Status{UID: 1001, NSPid: 1, CPUs: 5, Peak: 232456 << 10}) {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	if got, ok := parseStatus([]byte("Name:\tapp\nUid:\tx\ty\nNSpid:\nCpus_allowed_list\n:\n")); ok || got.UID != -1 {
+	if got, ok := parseStatus([]byte("Name:\tapp\nUid:\tx\ty\nNSpid:\nVmHWM:\nVmHWM:\tx kB\nCpus_allowed_list\n:\n")); ok || got != (Status{UID: -1}) {
 		t.Errorf("%+v, %v", got, ok)
 	}
 }

@@ -126,6 +126,8 @@ type Status struct {
 	// CPUs is the number of CPUs the main thread may run on, online or not; 0 = the kernel does
 	// not report it. See [Process.Affinity].
 	CPUs int
+	// Peak is the largest resident memory since the program was started, in bytes; 0 = unknown.
+	Peak int64
 }
 
 // IO counts what a process has read and written by system calls, from files, pipes and sockets.

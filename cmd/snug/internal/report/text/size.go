@@ -5,6 +5,7 @@ package text
 import (
 	"strconv"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -14,68 +15,55 @@ import (
 
 // size prints the container that a program needs, and the curve that it is a point of.
 func (p *Page) size(d *finding.Size) {
-	bytes := func(n *int64) string {
-		if n == nil {
-			return units.None
-		}
-		return units.Bytes(*n)
-	}
-	number := func(n *float64) string {
-		if n == nil {
-			return units.None
-		}
-		return units.Number(*n)
-	}
-	p.line("%s: %s of memory, %s CPUs", message.Clean(d.Target), bytes(d.Memory.Value), number(d.CPULimit.Value))
-	p.line("")
-	procs := units.None
-	if n := d.GOMAXPROCS.Value; n != nil {
-		procs = strconv.FormatInt(*n, 10)
-	}
 	s := &d.Seen
-	said := func(n float64) string { return units.Bytes(int64(n)) }
-	p.table([][]string{
-		{"", "needs", "has", "why"},
-		{"memory limit", bytes(d.Memory.Value), content.Figure(s.Limit, units.Bytes), metric.Readable(d.Memory.Why)},
-		{"GOMEMLIMIT", bytes(d.GOMEMLIMIT.Value), content.Figure(s.MemLimit, units.Bytes), metric.Readable(d.GOMEMLIMIT.Why)},
-		{"CPU request", number(d.CPURequest.Value), "", metric.Readable(d.CPURequest.Why)},
-		{"CPU limit", number(d.CPULimit.Value), content.Figure(s.Quota, units.Number), metric.Readable(d.CPULimit.Why)},
-		{"GOMAXPROCS", procs, content.Figure(s.Procs, strconv.Itoa), metric.Readable(d.GOMAXPROCS.Why)},
-	})
+	p.line("%s: %s of memory, %s CPUs", message.Clean(d.Target), known(d.Memory.Value, inBytes), known(d.CPULimit.Value, units.Number))
+	p.line("")
+	rows := [][]string{{"", "needs", "at least", "has", "why"}}
+	for _, r := range []struct {
+		name string
+		v    *finding.SizeValue
+		as   func(float64) string
+		has  string
+	}{
+		{"memory limit", &d.Memory, inBytes, content.Figure(s.Limit, units.Bytes)},
+		{"GOMEMLIMIT", &d.GOMEMLIMIT, inBytes, content.Figure(s.MemLimit, units.Bytes)},
+		{"CPU request", &d.CPURequest, units.Number, ""},
+		{"CPU limit", &d.CPULimit, units.Number, seen(&s.Quota, units.Number)},
+		{"GOMAXPROCS", &d.GOMAXPROCS, units.Number, content.Figure(s.Procs, strconv.Itoa)},
+	} {
+		least := ""
+		if r.v.Least != nil {
+			least = r.as(*r.v.Least)
+		}
+		rows = append(rows, []string{r.name, known(r.v.Value, r.as), least, r.has, metric.Readable(r.v.Why)})
+	}
+	p.table(rows)
 	if len(d.Curve) > 0 {
 		p.line("")
-		rows := [][]string{{"MEMORY", "GOMEMLIMIT", "HEAP GOAL", "COLLECTIONS/S", "GC CPU", "PRICE", ""}}
+		rows = [][]string{{"MEMORY", "GOMEMLIMIT", "HEAP GOAL", "COLLECTIONS/S", "GC CPU", "PRICE", ""}}
 		for i := range d.Curve {
-			c := &d.Curve[i]
-			note := ""
-			switch {
-			case c.Chosen && c.Cheapest:
-				note = "this one, the cheapest"
-			case c.Chosen:
-				note = "this one"
-			case c.Cheapest && c.Below:
-				note = "cheapest; less than was used"
-			case c.Cheapest:
-				note = "cheapest"
-			case c.Below:
-				note = "less than was used"
+			c, note := &d.Curve[i], ""
+			if c.Chosen {
+				note = "this one; "
 			}
-			cost := []string{"no end", units.None, units.None}
-			if c.Cycles != nil && c.GCCores != nil && c.Price != nil {
-				cost = []string{units.Figures(*c.Cycles, 2), units.Figures(*c.GCCores, 2), units.Figures(*c.Price, 3)}
+			if c.Cheapest {
+				note += "cheapest; "
 			}
-			rows = append(rows, append(append([]string{units.Bytes(c.Memory), bytes(c.GOMEMLIMIT), units.Bytes(c.Goal)}, cost...), note))
+			if c.Below {
+				note += "less than was used; "
+			}
+			rows = append(rows, []string{inBytes(c.Memory), known(c.GOMEMLIMIT, inBytes), inBytes(c.Goal), two(c.Cycles), two(c.GCCores), units.Figures(c.Price, 3), note[:max(0, len(note)-2)]})
 		}
 		p.table(rows)
 		p.line("price: %s a core, %s a GiB (%s)", units.Exact(d.Price.Core), units.Exact(d.Price.GiB), message.Clean(d.Price.From))
 	}
 	p.line("")
 	p.line("seen in %s: %s; live heap %s, at most %s; %s allocated a second; GC %s CPUs", units.Seconds(d.Seconds), units.Plural(d.Collections, "collection"),
-		content.Figure(s.Live, said), content.Figure(s.LiveMost, said), content.Figure(s.Allocated, said), content.Figure(s.GCCores, two))
-	p.line("memory in use at most %s, of it %s not Go's; Go beside objects at least %s", content.Figure(s.Used, said), content.Figure(s.Other, said), content.Figure(s.Rest, said))
-	p.line("CPU: mean %s, 95 %% of the seconds at most %s, 99 %% of the periods of 100 ms at most %s; throttled %s", content.Figure(s.CPUMean, two), content.Figure(s.CPUHigh, two), content.Figure(s.CPUMost, two), content.Figure(s.Throttled, units.Share))
-	if m := d.Model; m.Known() {
-		p.line("%s of the way from the live heap to the heap goal was allocated between collections", two(m.N))
+		seen(&s.Live, inBytes), seen(&s.LiveMost, inBytes), seen(&s.Allocated, inBytes), seen(&s.GCCores, two))
+	p.line("memory in use at most %s, of it %s not Go's; Go beside objects at least %s", seen(&s.Used, inBytes), seen(&s.Other, inBytes), seen(&s.Rest, inBytes))
+	p.line("CPU: mean %s, 95 %% of the seconds at most %s, 99 %% of the periods of 100 ms at most %s; throttled %s", seen(&s.CPUMean, two), seen(&s.CPUHigh, two), seen(&s.CPUMost, two), seen(&s.Throttled, units.Share))
+	if d.Model.Known() {
+		p.line("%s of the way from the live heap to the heap goal was allocated between collections", two(d.Model.N))
 	}
 	for _, u := range d.Unseen {
 		p.line("not seen: %s", metric.Readable(u))
@@ -83,5 +71,20 @@ func (p *Page) size(d *finding.Size) {
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)
 }
+
+// known formats a number that may be unknown.
+func known(n *float64, as func(float64) string) string {
+	if n == nil {
+		return units.None
+	}
+	return as(*n)
+}
+
+// seen is content.Figure, once for all figures.
+//
+//go:noinline
+func seen(f *figure.Of[float64], as func(float64) string) string { return content.Figure(*f, as) }
+
+func inBytes(n float64) string { return units.Bytes(int64(n)) }
 
 func two(x float64) string { return units.Figures(x, 2) }

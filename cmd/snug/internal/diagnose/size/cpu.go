@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package size
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
+)
+
+const (
+	// jitter in cores is what windows of 100 ms may overstate CPU time by.
+	jitter = 0.05
+	// limited is the share of throttled periods above which the CPU that the program would use is unknown.
+	limited = 0.01
+	// busy is the share of the Ps above which the same holds.
+	busy = 0.9
+)
+
+// cpu decides the CPU request and limit, and GOMAXPROCS for the limit. A request reserves CPU, so it follows what is
+// used. A limit reserves none, and one below a core stops a single goroutine: it is whole cores, and as many Ps cannot use
+// more of them.
+func (a *answer) cpu() {
+	s := a.Seen
+	high, ok1 := s.CPUHigh.Get()
+	most, ok2 := s.CPUMost.Get()
+	if !ok1 || !ok2 {
+		why := "the CPU time used is unknown"
+		a.CPURequest.Why, a.CPULimit.Why, a.GOMAXPROCS.Why = why, why, why
+		return
+	}
+	a.request(0)
+	n, why := math.Ceil(most-jitter), fmt.Sprintf("whole cores for %.2f, which 99 %% of the periods of 100 ms used at most; a limit reserves nothing", most)
+	quota, has := s.Quota.Get()
+	if has && s.Throttled.N > limited && quota >= n {
+		n, why = math.Floor(quota)+1, fmt.Sprintf("more than it has: %.1f %% of the periods were throttled", 100*s.Throttled.N)
+	}
+	if p := float64(s.Procs.N); s.Procs.Known() && high >= busy*p && p >= n {
+		n, why = p+1, "a core more: its Ps were busy all the time"
+	}
+	s.cores = max(1, n, math.Ceil(*a.CPURequest.Value))
+	a.CPULimit.Value, a.CPULimit.Least, a.CPULimit.Why = &s.cores, &most, why
+	in := plan.Input{Go: plan.Go{Minor: s.Minor, Blind: !s.Aware}}
+	in.Limits.CPU.Quota = limits.Of(s.cores)
+	in.Limits.CPU.Runtime = &limits.CPULevel{Go: in.Limits.CPU.Quota}
+	in.Limits.CPU.Affinity = limits.Of(max(s.CPUs, int(s.cores)))
+	p := plan.Decide(&in)
+	a.GOMAXPROCS.Why = "by the CPU limit: " + p.GOMAXPROCS.Code
+	if set := &p.GOMAXPROCS; !set.Leave {
+		procs := float64(set.Value)
+		a.GOMAXPROCS.Value = &procs
+		if a.ByGo = int64(p.Runtime) == set.Value; a.ByGo {
+			a.GOMAXPROCS.Why = "Go chooses it by the CPU limit"
+		}
+	}
+}
+
+// request decides the CPU request, with the cores that collections take more in the container of the answer.
+func (a *answer) request(more float64) {
+	n := cores(a.CPUHigh.N*(1+a.margin) + more)
+	a.CPURequest = finding.SizeValue{Value: &n, Why: fmt.Sprintf("95 %% of the seconds used at most %.2f; %.0f %% for what was not seen", a.CPUHigh.N, 100*a.margin)}
+	if mean, ok := a.CPUMean.Get(); ok {
+		a.CPURequest.Least = &mean
+	}
+	if more > 0 {
+		a.CPURequest.Why += fmt.Sprintf("; %.2f for more collections", more)
+	}
+}
+
+// cores rounds up to 0.01, from 1 core on to 0.1.
+func cores(n float64) float64 {
+	to := 100.0
+	if n > 1 {
+		to = 10
+	}
+	return max(0.01, math.Ceil(n*to-1e-9)/to)
+}
