@@ -12,7 +12,7 @@ const repository = 'https://github.com/snug-go/snug'
 const groups = {
   'Start': ['README.md', 'docs/install.md', 'docs/config.md', 'docs/follow.md', 'docs/adapt.md', 'docs/migrate.md'],
   'Is something wrong?': ['docs/doctor.md', 'docs/ci.md', 'docs/lint.md'],
-  'Is the number right?': ['docs/bench.md', 'docs/experiments.md'],
+  'Is the number right?': ['docs/bench.md', 'docs/size.md', 'docs/experiments.md'],
   'A cluster': ['docs/cluster.md', 'docs/policy.md', 'docs/examples/kyverno/README.md', 'docs/rollout.md', 'docs/runbooks/README.md'],
   'Reference': ['docs/json.md'],
 }

@@ -33,7 +33,7 @@ func TestWordsOnTheScreen(t *testing.T) {
 	words := strings.Fields("P BY QUOTA THROTTLED MEMORY LIMIT GOMEMLIMIT GOGC env code quota host info warning error " +
 		"votes vote looks look samples perf runtime/pprof schedstat cpu.stat oom_kill sched_getaffinity live-heap over-size")
 	words = append(words, "Ps", "worst finding", "for information", "nothing that hurts now", "set by", "Heap Goal", "watched for",
-		"STW", "stall", "effective GOGC", "run queue", "headroom", "period", "throttled", "live heap", "knob", "cgroup", "stop the world")
+		"STW", "stall", "effective GOGC", "run queue", "headroom", "period", "throttled", "live heap", "knob", "cgroup", "stop the world", "COLLECTIONS/S", "GC CPU", "PRICE", "not seen")
 	f := &rules.Facts{}
 	fields := reflect.ValueOf(f).Elem()
 	figures := 0

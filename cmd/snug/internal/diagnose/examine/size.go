@@ -256,7 +256,7 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 	}
 	f := &rules.Facts{}
 	observe.Rates(f, a, b)
-	s.CPUMean, s.Throttled = f.Used, f.Throttled
+	s.CPUMean, s.Waited, s.Throttled = f.Used, f.KernelWait, f.Throttled
 	if a.Go.CPU.Known() && b.Go.CPU.Known() && f.Used.Known() {
 		// Marking by idle Ps counts: in a container it is CPU time like any other.
 		x, y := &a.Go.CPU.N, &b.Go.CPU.N
@@ -275,6 +275,7 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 	s.Live.Because("no collection ended in the watch")
 	s.Allocated.Because(b.Go.Allocated.Why)
 	s.GCCores.Because(b.Go.CPU.Why)
+	s.GCCores.Because(s.Live.Why)
 	s.Rest.Because(b.Go.Mapped.Why)
 	s.Other.Because(b.Go.Mapped.Why)
 	s.CPUMost.Because("the watch was shorter than a second")

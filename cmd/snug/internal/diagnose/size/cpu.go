@@ -16,6 +16,9 @@ const (
 	jitter = 0.05
 	// limited is the share of throttled periods above which the CPU that the program would use is unknown.
 	limited = 0.01
+	// waited is how long threads may wait for a CPU, for each second that they run, before the runtime's shares of CPU
+	// time are doubted: they count seconds of Ps.
+	waited = 0.5
 	// busy is the share of the Ps above which the same holds.
 	busy = 0.9
 )
@@ -65,7 +68,7 @@ func (a *answer) request(more float64) {
 	if mean, ok := a.CPUMean.Get(); ok {
 		a.CPURequest.Least = &mean
 	}
-	if more > 0 {
+	if more >= 0.005 {
 		a.CPURequest.Why += fmt.Sprintf("; %.2f for more collections", more)
 	}
 }

@@ -46,10 +46,10 @@ const (
 	// few collections tell too little of what one costs.
 	few = 4
 	// rows of the curve on each side of the answer.
-	rows = 2
-	// margin is added to what lives, to what is not Go's and to the CPU request, for peaks that no watch shows. It is
-	// that of Kubernetes' VPA (recommendation-margin-fraction) and of KRR (memory-buffer-percentage). If the watch was
-	// shorter than short, began in the first warm seconds of the program, or saw the live heap grow, it is twice that.
+	rows = 6
+	// margin is added to what lives, to what is not Go's and to the CPU request, for peaks that no watch shows: that of
+	// Kubernetes' VPA (recommendation-margin-fraction). If the watch was shorter than short, began in the first warm
+	// seconds of the program, or saw the live heap grow, it is twice that.
 	margin      = 0.15
 	short, warm = 120, 60
 	// overshoot is how far over its goal the runtime lets a heap grow before it stops allocations (runtime/mgcpacer.go,
@@ -102,7 +102,11 @@ func (a *answer) unseen() {
 		s.margin = 2 * margin
 	}
 	s.lives = s.LiveMost.N + s.margin*(s.LiveMost.N+s.Other.N) + s.Growth.N
-	a.say("peaks outside of the %.0f s of the watch: %.0f %% is added", s.Seconds, 100*s.margin)
+	added := "to the CPU request"
+	if s.modelled() == "" {
+		added = "to what lives, to what is not Go's and to the CPU request"
+	}
+	a.say("peaks outside of the %.0f s of the watch: %.0f %% is added %s", s.Seconds, 100*s.margin, added)
 	if s.Earlier.N > 0 {
 		a.say("a peak before the watch, with %s more: it counts as needed, garbage or not", mebibytes(s.Earlier.N))
 	}
@@ -115,7 +119,10 @@ func (a *answer) unseen() {
 		a.say("what a collection costs: %d ended in the watch; all memory in use counts as needed", s.Collections)
 	}
 	if s.Mates > 0 {
-		a.say("what is needed by %d other processes that share its limits: add it", s.Mates)
+		a.say("what other processes need that share its limits, %d in all: add it", s.Mates)
+	}
+	if s.Waited.N > waited*s.CPUMean.N {
+		a.say("what a collection costs where CPUs are free: threads waited %.1f times as long for a CPU as they ran, and the runtime counts that in, so the CPU of collections is too high here", s.Waited.N/s.CPUMean.N)
 	}
 	if s.Throttled.N > limited {
 		a.say("the CPU that it would have used: %.1f %% of the periods were throttled", 100*s.Throttled.N)
@@ -357,6 +364,9 @@ func (a *answer) curve(least, best float64) {
 		p.Cycles = a.cycles(p.Goal)
 		if !p.Chosen && (m < least || !a.fits(m)) || math.IsInf(p.Cycles+p.Goal, 0) {
 			continue // it might be killed
+		}
+		if n := len(a.Curve); n > 0 && !p.Chosen && p.Goal == a.Curve[n-1].Goal {
+			continue // the heap would not use it
 		}
 		if n, _ := a.goMemLimit(m); n > 0 {
 			p.GOMEMLIMIT = &n

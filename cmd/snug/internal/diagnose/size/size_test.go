@@ -74,7 +74,7 @@ func TestDecide(t *testing.T) {
 		why    string
 		unseen string
 	}{
-		"GOGC bounds the heap":   {func(*Seen) {}, 256, "GOGC=100", "peaks outside of the 300 s of the watch: 15 %"},
+		"GOGC bounds the heap":   {func(*Seen) {}, 256, "GOGC=100", "peaks outside of the 300 s of the watch: 15 % is added to what lives"},
 		"GOGC off, a full limit": {off, 464, "cheapest", ""},
 		"much was garbage":       {func(s *Seen) { off(s); s.Used = know(4000 * mib) }, 464, "cheapest", ""},
 		"the need decides": {func(s *Seen) {
@@ -93,7 +93,8 @@ func TestDecide(t *testing.T) {
 		}, 52, "cheapest", ""},
 		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 256, "", "20 s of the watch: 30 %"},
 		"a young process":          {func(s *Seen) { s.Age = 5 }, 256, "", "run for 5 s"},
-		"others in the cgroup":     {func(s *Seen) { s.Mates = 2 }, 256, "", "2 other processes"},
+		"others in the cgroup":     {func(s *Seen) { s.Mates = 2 }, 256, "", "share its limits, 2 in all"},
+		"a busy machine":           {func(s *Seen) { s.Waited = know(0.3) }, 256, "", "waited 0.8 times as long"},
 		"throttled":                {func(s *Seen) { s.Throttled = know(0.2) }, 256, "", "20.0 %"},
 		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 256, "", "0.50 of the way"},
 		"an idle program":          {func(s *Seen) { s.Collections, s.Allocated, s.GCCores = 0, know(0), know(0) }, 228, "0 collections", "allocated 0 MiB"},

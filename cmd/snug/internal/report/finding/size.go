@@ -51,6 +51,7 @@ type SizeSeen struct {
 	CPUMean   figure.Of[float64] `json:"used_cores"`           // mean
 	CPUHigh   figure.Of[float64] `json:"used_high_cores"`      // 95th percentile of windows of a second
 	CPUMost   figure.Of[float64] `json:"used_most_cores"`      // 99th percentile of windows of 100 ms, the period of quotas
+	Waited    figure.Of[float64] `json:"waited_cores"`         // threads that were ready to run and waited for a CPU: mean
 	Throttled figure.Of[float64] `json:"throttled_ratio"`      // share of the periods
 	Quota     figure.Of[float64] `json:"quota_cores"`          // as it is
 	Limit     figure.Of[int64]   `json:"memory_limit_bytes"`   // as it is

@@ -3,6 +3,7 @@
 package text
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
@@ -13,10 +14,13 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
+// around is how many rows of the curve are printed on each side of the answer.
+const around = 2
+
 // size prints the container that a program needs, and the curve that it is a point of.
 func (p *Page) size(d *finding.Size) {
 	s := &d.Seen
-	p.line("%s: %s of memory, %s CPUs", message.Clean(d.Target), known(d.Memory.Value, inBytes), known(d.CPULimit.Value, units.Number))
+	p.line("%s: %s of memory, %s", message.Clean(d.Target), known(d.Memory.Value, inBytes), known(d.CPULimit.Value, units.CPUs))
 	p.line("")
 	rows := [][]string{{"", "needs", "at least", "has", "why"}}
 	for _, r := range []struct {
@@ -41,8 +45,12 @@ func (p *Page) size(d *finding.Size) {
 	if len(d.Curve) > 0 {
 		p.line("")
 		rows = [][]string{{"MEMORY", "GOMEMLIMIT", "HEAP GOAL", "COLLECTIONS/S", "GC CPU", "PRICE", ""}}
+		chosen := slices.IndexFunc(d.Curve, func(c finding.SizePoint) bool { return c.Chosen })
 		for i := range d.Curve {
 			c, note := &d.Curve[i], ""
+			if (i < chosen-around || i > chosen+around) && !c.Cheapest {
+				continue
+			}
 			if c.Chosen {
 				note = "this one; "
 			}
