@@ -201,7 +201,7 @@ gotest -count=1 -run TestSite ./e2e/report/browser`,
 		// Experiments on programs whose best setting is known.
 		name: "advice", cpus: 2, seconds: 240,
 		words:  "advice",
-		paths:  []string{"cmd/snug/internal/prove", "cmd/snug/internal/report/content/verdict.go", "e2e/prove", unitTests},
+		paths:  []string{"cmd/snug/internal/prove", "cmd/snug/internal/diagnose/size", "cmd/snug/internal/report/content/verdict.go", "e2e/prove", unitTests},
 		script: `gotest -count=1 -timeout 40m ./e2e/prove/advice`,
 	},
 	{

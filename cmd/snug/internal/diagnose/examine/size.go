@@ -271,6 +271,9 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 	}
 	if b.Limits != nil {
 		s.Quota, s.Limit = figure.Value(b.Limits.CPU.Quota), figure.Value(b.Limits.Memory.Hard)
+		if s.Quota.State == limits.None {
+			s.Throttled.None()
+		}
 	}
 	s.Live.Because("no collection ended in the watch")
 	s.Allocated.Because(b.Go.Allocated.Why)

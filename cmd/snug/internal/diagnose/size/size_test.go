@@ -94,7 +94,7 @@ func TestDecide(t *testing.T) {
 		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 256, "", "20 s of the watch: 30 %"},
 		"a young process":          {func(s *Seen) { s.Age = 5 }, 256, "", "run for 5 s"},
 		"others in the cgroup":     {func(s *Seen) { s.Mates = 2 }, 256, "", "share its limits, 2 in all"},
-		"a busy machine":           {func(s *Seen) { s.Waited = know(0.3) }, 256, "", "waited 0.8 times as long"},
+		"a busy machine":           {func(s *Seen) { s.Waited = know(0.32) }, 256, "", "waited 0.8 times as long"},
 		"throttled":                {func(s *Seen) { s.Throttled = know(0.2) }, 256, "", "20.0 %"},
 		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 256, "", "0.50 of the way"},
 		"an idle program":          {func(s *Seen) { s.Collections, s.Allocated, s.GCCores = 0, know(0), know(0) }, 228, "0 collections", "allocated 0 MiB"},
