@@ -76,7 +76,10 @@ the time of most load. A target is a process number or a program's name.`,
 				return examine.LookFailure(args[0], err)
 			}
 			if patch {
-				return patched(u, d)
+				if text := patchOf(d); text != "" {
+					return u.Write([]byte(text))
+				}
+				return message.Failed("no patch: "+d.Memory.Why, "watch longer: --for 10m")
 			}
 			d.Next = "snug size " + strconv.Itoa(found[0].PID) + " --for 10m"
 			if len(d.Curve) > 0 && d.Seconds >= enough.Seconds() {
@@ -106,11 +109,12 @@ func priceOf(text string) (size.Price, error) {
 	return size.Price{Core: c, GiB: g}, nil
 }
 
-// patched prints the answer as a part of a container in a manifest.
-func patched(u *ui.UI, d *finding.Size) error {
+// patchOf returns the answer as a part of a container in a manifest; "" = a value is missing. A GOMAXPROCS that Go
+// chooses by itself is left out.
+func patchOf(d *finding.Size) string {
 	memory, request, limit := d.Memory.Value, d.CPURequest.Value, d.CPULimit.Value
 	if memory == nil || request == nil || limit == nil {
-		return message.Failed("no patch: "+d.Memory.Why, "watch longer: --for 10m")
+		return ""
 	}
 	mib := strconv.FormatInt(int64(*memory)>>20, 10) + "Mi"
 	milli := func(cores float64) string { return strconv.FormatFloat(cores*1000, 'f', 0, 64) + "m" }
@@ -125,5 +129,5 @@ func patched(u *ui.UI, d *finding.Size) error {
 	if env != "" {
 		text += "env:\n" + env
 	}
-	return u.Write([]byte(text))
+	return text
 }

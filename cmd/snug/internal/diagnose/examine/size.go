@@ -32,6 +32,8 @@ const (
 	sizeThreads = 256
 	// sizeStart is the part of a program's life that says nothing of its usual load.
 	sizeStart = 10 * time.Second
+	// sizeOver bounds how far a heap passes its goal: hardGoal of runtime/mgcpacer.go with GOGC=100.
+	sizeOver = 2
 	// sizeGrowth is the smallest growth of the live heap in bytes that counts, and sizeEarlier that of a peak before the
 	// watch over the peak in it, which the kernel's counts are not wrong by.
 	sizeGrowth, sizeEarlier = 2 << 20, 8 << 20
@@ -53,7 +55,7 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	if err := unsized(g, p, files); err != nil {
 		return nil, err
 	}
-	w := sizeWatch{own: ownLimit(first.Limits)}
+	var w sizeWatch
 	w.seen = size.Seen{CPUs: g.CPUs, Minor: g.Exe.Minor, Aware: g.Env != nil && g.Exe.Aware(g.Env["GODEBUG"])}
 	if !g.Stat.Started.IsZero() {
 		age := first.At.Sub(g.Stat.Started)
@@ -62,10 +64,12 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 		}
 		w.seen.Age = age.Seconds()
 	}
-	if w.own {
-		if w.seen.Mates = mates(first.Limits, pid); w.seen.Mates > 0 {
-			w.own = false
-		}
+	shared := "it has no memory limit of its own"
+	if ownLimit(first.Limits) {
+		w.seen.Mates, shared = mates(first.Limits, pid)
+	}
+	if w.own = shared == ""; !w.own {
+		e.gap("memory that the kernel keeps for it", shared+", so only resident memory is counted, files of the program included")
 	}
 	w.follow(ctx, e, &first, duration)
 	last := e.look()
@@ -86,9 +90,6 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	if v := last.Go.Exe.GoVersion; v != "" {
 		d.Go = new(finding.UTF8(v))
 	}
-	if !w.own && w.seen.Mates == 0 {
-		e.gap("memory that the kernel keeps for it", "it has no memory limit of its own, so only resident memory is counted, files of the program included")
-	}
 	d.Unknown = append(d.Unknown, e.unknown...)
 	s := &d.Seen
 	names := [...]string{"allocated_bytes", "gc_cores", "go_rest_bytes", "live_heap_bytes", "used_most_cores"}
@@ -107,6 +108,8 @@ func unsized(g *goproc.Facts, p *proc.Process, files *goproc.Cache) error {
 		return g.Err
 	case !g.Exe.IsGo:
 		return NewNotGo(p, files, g.Exe.What)
+	case g.Stat.State == 'T' || g.Stat.State == 't': // proc_pid_stat(5)
+		return message.Failed("it is stopped, by SIGSTOP, a terminal or a debugger, "+observe.Name(g), "kill -CONT "+strconv.Itoa(g.Pid)+" continues it, if no debugger holds it")
 	case !g.HeapLive.Known() && g.Hint != "":
 		return message.Failed("its memory may not be read, "+observe.Name(g), g.Hint)
 	}
@@ -120,15 +123,22 @@ func ownLimit(l *limits.Limits) bool {
 }
 
 // mates returns the number of other processes in the cgroup that sets the memory limit, as far as they are seen from
-// here.
-func mates(l *limits.Limits, pid int) (n int) {
+// here and are not this one; and who shares it, "" = nobody.
+func mates(l *limits.Limits, pid int) (n int, shared string) {
 	text, _ := os.ReadFile(path.Join("/", path.Dir(l.Memory.Source.File), "cgroup.procs"))
 	for _, line := range strings.Fields(string(text)) {
-		if other, err := strconv.Atoi(line); err == nil && other > 0 && other != pid {
+		switch other, _ := strconv.Atoi(line); other {
+		case 0, pid:
+		case os.Getpid():
+			shared = "snug runs in its cgroup"
+		default:
 			n++
 		}
 	}
-	return n
+	if n > 0 {
+		shared = "other processes share its cgroup"
+	}
+	return n, shared
 }
 
 // sizeWatch is what a watch collects.
@@ -175,7 +185,7 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 				w.goal = append(w.goal, float64(goal.N))
 			}
 		} else if goal.Known() && goal.N > 0 && now.HeapLive.Known() {
-			most(&w.seen.Over, float64(now.HeapLive.N)/float64(goal.N))
+			most(&w.seen.Over, min(float64(now.HeapLive.N)/float64(goal.N), sizeOver))
 		}
 		w.memory(e, now)
 		if d, err := e.Proc.RunDelay(sizeThreads); err == nil && d.Unread == 0 {
@@ -275,13 +285,10 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 			s.Throttled.None()
 		}
 	}
-	s.Live.Because("no collection ended in the watch")
-	s.Allocated.Because(b.Go.Allocated.Why)
-	s.GCCores.Because(b.Go.CPU.Why)
-	s.GCCores.Because(s.Live.Why)
-	s.Rest.Because(b.Go.Mapped.Why)
-	s.Other.Because(b.Go.Mapped.Why)
-	s.CPUMost.Because("the watch was shorter than a second")
+	const none = "no collection ended in the watch"
+	for i, why := range [...]string{none, b.Go.Allocated.Why, b.Go.CPU.Why, none, b.Go.Mapped.Why, b.Go.Mapped.Why, "the watch was shorter than a second"} {
+		[...]*figure.Of[float64]{&s.Live, &s.Allocated, &s.GCCores, &s.GCCores, &s.Rest, &s.Other, &s.CPUMost}[i].Because(why)
+	}
 }
 
 // quantile sets f to the smallest value that is at least as large as a part of all, 0 to 1.

@@ -114,6 +114,23 @@ func TestSizeRefuses(t *testing.T) {
 	}
 }
 
+// TestUnsized: what may not be read, or is stopped, has no size.
+func TestUnsized(t *testing.T) {
+	g := &goproc.Facts{Pid: 7, Hint: "run as user 0"}
+	g.Exe.IsGo = true
+	if err := unsized(g, nil, nil); err == nil || !strings.Contains(err.Error(), "its memory may not be read, pid 7") {
+		t.Error(err)
+	}
+	g.Stat.State = 'T'
+	if err := unsized(g, nil, nil); err == nil || !strings.Contains(err.Error(), "it is stopped") {
+		t.Error(err)
+	}
+	g.Stat.State, g.Hint = 'S', ""
+	if err := unsized(g, nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEarlier(t *testing.T) {
 	const mib = 1 << 20
 	for name, c := range map[string]struct{ peak, goal, want float64 }{
@@ -133,19 +150,28 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// TestMates: the processes of a cgroup, without the one that is watched.
+// TestMates: the processes of a cgroup, without the one that is watched and this one.
 func TestMates(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/cgroup.procs", []byte("7\n42\n0\n1003\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	l := &limits.Limits{}
 	l.Memory.Source.File = dir[1:] + "/memory.max"
-	if got := mates(l, 42); got != 2 {
-		t.Errorf("%d others", got)
-	}
-	l.Memory.Source.File = "absent/memory.max"
-	if got := mates(l, 42); got != 0 {
-		t.Errorf("%d others", got)
+	self := strconv.Itoa(os.Getpid())
+	for text, want := range map[string]struct {
+		n      int
+		shared string
+	}{
+		"42\n":                   {0, ""},
+		"42\n0\n":                {0, ""},
+		"7000007\n42\n8000008\n": {2, "other processes"},
+		"42\n" + self + "\n":     {0, "snug"},
+		self + "\n42\n7000007\n": {1, "other processes"},
+		"":                       {0, ""},
+	} {
+		if err := os.WriteFile(dir+"/cgroup.procs", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, shared := mates(l, 42); n != want.n || !strings.HasPrefix(shared, want.shared) || (shared == "") != (want.shared == "") {
+			t.Errorf("%q: %d others, %q", text, n, shared)
+		}
 	}
 }
