@@ -16,11 +16,11 @@ const (
 	jitter = 0.05
 	// limited is the share of throttled periods above which the CPU that the program would use is unknown.
 	limited = 0.01
+	// busy is the share of the Ps above which the same holds.
+	busy = 0.9
 	// waited is how long threads may wait for a CPU, for each second that they run, before the runtime's shares of CPU
 	// time are doubted: they count seconds of Ps.
 	waited = 0.5
-	// busy is the share of the Ps above which the same holds.
-	busy = 0.9
 )
 
 // cpu decides the CPU request and limit, and GOMAXPROCS for the limit. A request reserves CPU, so it follows what is

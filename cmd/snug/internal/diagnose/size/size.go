@@ -121,7 +121,7 @@ func (a *answer) unseen() {
 	if s.Mates > 0 {
 		a.say("what other processes need that share its limits, %d in all: add it", s.Mates)
 	}
-	if s.Waited.N > waited*s.CPUMean.N {
+	if s.CPUMean.N > 0 && s.Waited.N > waited*s.CPUMean.N {
 		a.say("what a collection costs where CPUs are free: threads waited %.1f times as long for a CPU as they ran, and the runtime counts that in, so the CPU of collections is too high here", s.Waited.N/s.CPUMean.N)
 	}
 	if s.Throttled.N > limited {
@@ -169,6 +169,9 @@ func (a *answer) memory() {
 	used += s.Earlier.N
 	if n, _ := s.goMemLimit(step(used)); n == 0 {
 		used /= 0.9 // nothing holds the heap back
+		if s.gogc() < 0 {
+			used = max(used, plan.MinMemory) // from there on a GOMEMLIMIT does
+		}
 	}
 	if why := s.modelled(); why != "" {
 		a.choose(step(used), "all that was used, because what of it is garbage is unknown: "+why)

@@ -85,6 +85,9 @@ func TestDecide(t *testing.T) {
 		"no collection":   {func(s *Seen) { s.Collections, s.Live = 0, figure.Of[float64]{} }, 228, "garbage is unknown: live heap unknown", "no collection ended in the watch, in which it allocated 60000 MiB"},
 		"few collections": {func(s *Seen) { s.Collections = 2 }, 228, "4 are needed", "2 ended"},
 		"memory unknown":  {func(s *Seen) { s.Used = figure.Of[float64]{Why: "no files"} }, 0, "no files", ""},
+		"no collection, GOGC off": {func(s *Seen) {
+			s.Collections, s.Live, s.GOGC.N, s.Used = 0, figure.Of[float64]{}, -1, know(40*mib)
+		}, 64, "garbage is unknown", ""},
 		"an earlier peak": {func(s *Seen) { s.Earlier = know(475 * mib) }, 704, "before the watch", "475 MiB more"},
 		"no GOMEMLIMIT":   {func(s *Seen) { s.Minor, s.Allocated = 18, figure.Of[float64]{Why: "old"} }, 252, "bytes allocated unknown: old", ""},
 		"too small for GOMEMLIMIT": {func(s *Seen) {
