@@ -33,8 +33,8 @@ func NewSize(u *ui.UI) *cobra.Command {
 GOMEMLIMIT, CPU request and limit, GOMAXPROCS, each with the reason, and what more or less
 memory would cost in collections and money.
 
-It never advises less memory than the program needs: what lives at most, memory that is not
-Go's, and room for collections. What it cannot know, it says and adds to the answer. Watch at
+It never advises less memory than it saw the program need: what lived at most, memory that is
+not Go's, and room for collections. What it cannot know, it says and adds to the answer. Watch at
 the time of most load. A target is a process number or a program's name.`,
 		Example: `  snug size 4711
   snug size server --for 10m
@@ -90,7 +90,7 @@ the time of most load. A target is a process number or a program's name.`,
 	}
 	u.JSONFlag(cmd.Flags())
 	cmd.Flags().Var((*flagvalue.Span)(&duration), "for", "watch for `DURATION`")
-	cmd.Flags().Var(&prices, "price", "`CORE,GIB`: what a core and a GiB cost for the same time (default AWS Fargate's: 0.04048,0.004445)")
+	cmd.Flags().Var(&prices, "price", "what a core and a GiB cost for the same time, as `CORE,GIB` (default AWS Fargate's, 0.04048,0.004445)")
 	cmd.Flags().BoolVar(&patch, "patch", false, "print the resources and variables of a Kubernetes container instead")
 	return cmd
 }

@@ -7,24 +7,23 @@ import "github.com/snug-go/snug/cmd/snug/internal/figure"
 // Size is the container that a running program needs, by what was seen of it.
 type Size struct {
 	Head
-	Target      string    `json:"target"`
-	Go          *string   `json:"go_version"`
-	Seconds     float64   `json:"seconds"`            // of the watch
-	Collections int       `json:"collections"`        // that ended meanwhile
-	Memory      SizeValue `json:"memory_limit_bytes"` // also the request: a heap fills what it may
-	GOMEMLIMIT  SizeValue `json:"gomemlimit_bytes"`
-	CPURequest  SizeValue `json:"cpu_request_cores"`
-	CPULimit    SizeValue `json:"cpu_limit_cores"`
-	GOMAXPROCS  SizeValue `json:"gomaxprocs"`
-	// ByGo: in this CPU limit Go chooses that GOMAXPROCS by itself.
-	ByGo    bool               `json:"gomaxprocs_by_go"`
-	Seen    SizeSeen           `json:"seen"`
-	Model   figure.Of[float64] `json:"model_ratio"` // of the way from the live heap to the heap goal, allocated between collections: 0.7 to 1 is usual
-	Price   SizePrice          `json:"price"`
-	Curve   []SizePoint        `json:"curve"`  // rising memory limits around the answer; empty = unknown
-	Unseen  []string           `json:"unseen"` // what the watch could not show, one sentence each
-	Unknown []Gap              `json:"unknown"`
-	Next    string             `json:"next"`
+	Target      string             `json:"target"`
+	Go          *string            `json:"go_version"`
+	Seconds     float64            `json:"seconds"`            // of the watch
+	Collections int                `json:"collections"`        // that ended meanwhile
+	Memory      SizeValue          `json:"memory_limit_bytes"` // also the request: a heap fills what it may
+	GOMEMLIMIT  SizeValue          `json:"gomemlimit_bytes"`
+	CPURequest  SizeValue          `json:"cpu_request_cores"`
+	CPULimit    SizeValue          `json:"cpu_limit_cores"`
+	GOMAXPROCS  SizeValue          `json:"gomaxprocs"`
+	ByGo        bool               `json:"gomaxprocs_by_go"` // in this CPU limit Go chooses it by itself
+	Seen        SizeSeen           `json:"seen"`
+	Model       figure.Of[float64] `json:"model_ratio"` // of the way from the live heap to the heap goal, allocated between collections: 0.7 to 1 is usual
+	Price       SizePrice          `json:"price"`
+	Curve       []SizePoint        `json:"curve"`  // rising memory limits around the answer; empty = unknown
+	Unseen      []string           `json:"unseen"` // what the watch could not show, one sentence each
+	Unknown     []Gap              `json:"unknown"`
+	Next        string             `json:"next"`
 }
 
 // SizeValue is a decided value.
