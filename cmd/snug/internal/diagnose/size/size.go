@@ -122,7 +122,7 @@ func (a *answer) unseen() {
 		a.say("what other processes need that share its limits, %d in all: add it", s.Mates)
 	}
 	if s.CPUMean.N > 0 && s.Waited.N > waited*s.CPUMean.N {
-		a.say("what a collection costs where CPUs are free: threads waited %.1f times as long for a CPU as they ran, and the runtime counts that in, so the CPU of collections is too high here", s.Waited.N/s.CPUMean.N)
+		a.say("what it needs where CPUs are free: threads waited %.1f times as long for a CPU as they ran, and collections that wait find more in use and take more CPU", s.Waited.N/s.CPUMean.N)
 	}
 	if s.Throttled.N > limited {
 		a.say("the CPU that it would have used: %.1f %% of the periods were throttled", 100*s.Throttled.N)
