@@ -17,12 +17,16 @@ const (
 
 // finalizersBehind finds a goroutine of the finalizers that is never without work.
 func finalizersBehind(f *Facts) *result {
-	if !(num(f.Finalizing) >= 1 && num(f.Seconds) >= minFinalizing) || len(f.Finalizers) == 0 {
+	if !(num(f.Finalizing) >= 1 && num(f.Seconds) >= minFinalizing) {
 		return nil
 	}
 	res := &result{severity: finding.SeverityWarning, evidence: f.saw(finalizing, finalWaits, live, age)}
 	for _, h := range f.Finalizers {
 		res.evidence = append(res.evidence, finding.Evidence{What: "finalizer at work in " + h.Function, Value: h.N, Unit: finding.UnitRatio, Source: "goroutines", Raw: h.At})
+	}
+	if len(f.Finalizers) == 0 { // it ran at every look, and what runs shows no calls
+		res.fix = "fewer objects with finalizers, or less to do in each: snug profile --html shows what they do, below runtime.runFinalizers"
+		return res
 	}
 	by := f.Finalizers[0].in()
 	res.fix = "fewer objects with finalizers, or less to do in " + by
