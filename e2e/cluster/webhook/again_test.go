@@ -17,6 +17,7 @@ import (
 
 	"github.com/snug-go/snug/e2e/cluster/kube"
 	"github.com/snug-go/snug/e2e/internal/hook"
+	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
 // observed: a pod's annotation lists what it would be given, and the pod gets nothing.
@@ -211,6 +212,10 @@ func (l *lab) beside(t *testing.T) {
 				if line, said := ask("unknown", bare); line != "a{}" || said != c.none {
 					t.Errorf("nothing to add: %s, %s", line, said)
 				}
+				// The webhook, which knows more, writes the reasons last.
+				if line, said := ask("other", bare); line != "a{}" || said != "skipped: a GOMAXPROCS (pod-not-go); a GOMEMLIMIT (pod-not-go)" {
+					t.Errorf("nothing to add to another program: %s, %s", line, said)
+				}
 			}
 			t.Run("a limit that another webhook changes", func(t *testing.T) {
 				l.limiter(t, "1Gi")
@@ -230,5 +235,33 @@ func (l *lab) beside(t *testing.T) {
 				t.Errorf("without the webhook: %s, %s", line, said)
 			}
 		})
+	}
+}
+
+// applied: kubectl finds nothing to change when it applies the policies and the registration again.
+func (l *lab) applied(t *testing.T) {
+	kubectl, config := kubebuild.Command(t, "kubectl"), l.Kubeconfig(t)
+	var manifests strings.Builder
+	for _, args := range [][]string{{"policy"}, {"webhook", "--register", "--namespace", hook.Namespace}} {
+		out, err := exec.Command(l.exe, args...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&manifests, "%s---\n", out)
+	}
+	run := func(verb string) string {
+		cmd := exec.Command(kubectl, verb, "-f", "-")
+		cmd.Env = []string{"KUBECONFIG=" + config, "HOME=" + filepath.Dir(config)}
+		cmd.Stdin, cmd.Stderr = strings.NewReader(manifests.String()), os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Errorf("kubectl %s: %v\n%s", verb, err, out)
+		}
+		return string(out)
+	}
+	t.Cleanup(func() { run("delete") })
+	first, again := run("apply"), run("apply")
+	if lines := strings.Count(again, "\n"); lines != 8 || strings.Count(again, " unchanged\n") != lines || strings.Count(first, " created\n") != lines {
+		t.Errorf("first %s\nagain %s", first, again)
 	}
 }

@@ -88,6 +88,7 @@ func TestWebhook(t *testing.T) {
 	t.Run("killed and started again", l.killed)
 	t.Run("two replicas, restarted in turn", l.rolled)
 	t.Run("two replicas, certificate renewal", l.renewed)
+	t.Run("applied twice", l.applied)
 }
 
 func (l *lab) byDefault(t *testing.T) {
