@@ -39,6 +39,9 @@ func (g *group) close() {
 	}
 }
 
+// works reports whether a process of the group has used CPU time in this scan.
+func (g *group) works(s *scanner) bool { return g.worked && g.tick == s.tick }
+
 // detailEvery returns the interval for the details of the group.
 func (g *group) detailEvery() int {
 	if g.worked {
@@ -48,15 +51,21 @@ func (g *group) detailEvery() int {
 }
 
 // filesPerGroup is the number of files open for a group: three or four for each level, and some more.
-const filesPerGroup = 33
+// If groups share files, filesOfItsOwn are open beside those that node counts.
+const filesPerGroup, filesOfItsOwn = 33, 2
 
-// maxGroups returns how many groups may stay open. If they are fewer, those that work do.
-func (s *scanner) maxGroups() int {
-	left := s.maxFiles
-	if s.keepsProcesses() {
-		left -= len(s.known) * filesPerProcess
+// hasRoom reports whether a number of groups may be open, and more be opened after them.
+func (s *scanner) hasRoom(open, more int) bool {
+	files := more * filesPerGroup
+	if s.node != nil {
+		files += len(s.node.files) + open*filesOfItsOwn
+	} else {
+		files += open * filesPerGroup
 	}
-	return left / filesPerGroup
+	if s.keepsProcesses() {
+		files += len(s.known) * filesPerProcess
+	}
+	return files <= s.maxFiles
 }
 
 // readGroups reads the limits of all groups with Go processes, once per group, and stores
@@ -74,15 +83,19 @@ func (s *scanner) readGroups(ctx context.Context) error {
 		}
 		g.worked = g.worked || p.worked()
 	}
-	open, room := 0, s.maxGroups()
+	open, waiting := 0, 0 // those that work and are not open have the first claim to room
 	for _, g := range s.groups {
 		if g.h != nil {
 			open++
+		} else if g.works(s) {
+			waiting++
 		}
 	}
 	for text, g := range s.groups {
 		if g.h != nil {
 			open-- // unless it stays
+		} else if g.works(s) {
+			waiting--
 		}
 		if g.tick != s.tick {
 			g.close()
@@ -96,7 +109,7 @@ func (s *scanner) readGroups(ctx context.Context) error {
 			if text != "" {
 				g.limits = g.read(s.tree(), (s.tick+g.turn)%g.detailEvery() == 0)
 			}
-			if open >= room || !g.worked && len(s.groups) > room {
+			if !s.hasRoom(open+1, 0) || !g.worked && !s.hasRoom(open+1, waiting) {
 				g.close()
 			}
 		}

@@ -225,8 +225,8 @@ func TestScanShort(t *testing.T) {
 				open++
 			}
 		}
-		if room := a.scanner.maxGroups(); open > room || len(a.scanner.groups) <= room && open < len(a.scanner.groups) {
-			t.Errorf("with %d files, %d of %d groups are open, want at most %d", files, open, len(a.scanner.groups), room)
+		if all := len(a.scanner.groups); !a.scanner.hasRoom(open, 0) || open < all && a.scanner.hasRoom(all, 0) {
+			t.Errorf("with %d files, %d of %d groups are open", files, open, all)
 		}
 	}
 }
