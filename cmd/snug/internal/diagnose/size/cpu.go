@@ -44,8 +44,15 @@ func (a *answer) cpu() {
 	if p := float64(s.Procs.N); s.Procs.Known() && high >= busy*p && p >= n {
 		n, why = p+1, "a core more: its Ps were busy all the time"
 	}
-	s.cores = max(1, n, math.Ceil(*a.CPURequest.Value))
-	a.CPULimit.Value, a.CPULimit.Least, a.CPULimit.Why = &s.cores, &most, why
+	a.CPULimit.Least = &most
+	a.limit(max(1, n, math.Ceil(*a.CPURequest.Value)), why)
+}
+
+// limit sets the CPU limit, and GOMAXPROCS for it.
+func (a *answer) limit(n float64, why string) {
+	s := a.Seen
+	s.cores, a.CPULimit.Value, a.CPULimit.Why = n, &n, why
+	a.GOMAXPROCS, a.ByGo = finding.SizeValue{}, false
 	in := plan.Input{Go: plan.Go{Minor: s.Minor, Blind: !s.Aware}}
 	in.Limits.CPU.Quota = limits.Of(s.cores)
 	in.Limits.CPU.Runtime = &limits.CPULevel{Go: in.Limits.CPU.Quota}
@@ -67,6 +74,9 @@ func (a *answer) request(more float64) {
 	a.CPURequest = finding.SizeValue{Value: &n, Why: fmt.Sprintf("95 %% of the seconds used at most %.2f; %.0f %% for what was not seen", a.CPUHigh.N, 100*a.margin)}
 	if mean, ok := a.CPUMean.Get(); ok {
 		a.CPURequest.Least = &mean
+	}
+	if limit := a.CPULimit.Value; limit != nil && n > *limit {
+		a.limit(math.Ceil(n), "whole cores for the request, which a limit may not be below")
 	}
 	if more >= 0.005 {
 		a.CPURequest.Why += fmt.Sprintf("; %.2f for more collections", more)

@@ -299,9 +299,10 @@ func (s *Seen) need() float64 {
 // cost returns the CPU seconds of one collection.
 func (s *Seen) cost() float64 { return s.GCCores.N * s.Seconds / float64(s.Collections) }
 
-// cheapest returns the bytes over the live heap at which memory and collections cost least.
+// cheapest returns the bytes over the live heap at which memory and collections cost least, at most a PiB: memory may
+// be nearly free.
 func (s *Seen) cheapest(core, perGiB float64) float64 {
-	return math.Sqrt(s.Allocated.N / s.part() * s.cost() * core / (perGiB / gib) * 0.97 * 0.9)
+	return min(1<<50, math.Sqrt(s.Allocated.N/s.part()*s.cost()*core/(perGiB/gib)*0.97*0.9))
 }
 
 // cycles returns the collections a second with a heap goal; +Inf if it leaves nothing to allocate.

@@ -67,6 +67,35 @@ func TestCheapest(t *testing.T) {
 	}
 }
 
+// TestRequestWithinLimit: collections that an answer with little memory adds raise the limit with the request. Kubernetes
+// refuses a request above its limit.
+func TestRequestWithinLimit(t *testing.T) {
+	s := seen()
+	off(s)
+	s.CPUHigh, s.CPUMost, s.CPUMean = know(0.86), know(0.9), know(0.8)
+	d := Decide(s, Price{Core: 1, GiB: 1})
+	if *d.CPURequest.Value <= 1 || *d.CPULimit.Value != 2 || !d.ByGo || *d.GOMAXPROCS.Value != 2 || *d.CPULimit.Least != 0.9 {
+		t.Errorf("request %v, limit %v (%s), GOMAXPROCS %v", *d.CPURequest.Value, *d.CPULimit.Value, d.CPULimit.Why, *d.GOMAXPROCS.Value)
+	}
+	s.CPUHigh = know(0.5)
+	if d = Decide(s, Price{Core: 1, GiB: 1}); *d.CPURequest.Value > 1 || *d.CPULimit.Value != 1 {
+		t.Errorf("request %v, limit %v (%s)", *d.CPURequest.Value, *d.CPULimit.Value, d.CPULimit.Why)
+	}
+}
+
+// TestNearlyFree: a price that makes memory cost next to nothing gives an answer that can be written.
+func TestNearlyFree(t *testing.T) {
+	s := seen()
+	off(s)
+	d := Decide(s, Price{Core: 9e8, GiB: 1e-300})
+	if n := *d.Memory.Value; n > 1<<51 || d.GOMEMLIMIT.Value == nil {
+		t.Errorf("memory %v, GOMEMLIMIT %s", n, d.GOMEMLIMIT.Why)
+	}
+	if _, err := json.Marshal(d); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDecide(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Seen)
