@@ -76,10 +76,11 @@ the time of most load. A target is a process number or a program's name.`,
 				return examine.LookFailure(args[0], err)
 			}
 			if patch {
-				if text := patchOf(d); text != "" {
-					return u.Write([]byte(text))
+				text, why := patchOf(d)
+				if why != "" {
+					return message.Failed("no patch: "+why, "watch longer: --for 10m")
 				}
-				return message.Failed("no patch: "+d.Memory.Why, "watch longer: --for 10m")
+				return u.Write([]byte(text))
 			}
 			d.Next = "snug size " + strconv.Itoa(found[0].PID) + " --for 10m"
 			if len(d.Curve) > 0 && d.Seconds >= enough.Seconds() {
@@ -103,22 +104,24 @@ func priceOf(text string) (size.Price, error) {
 	core, gib, _ := strings.Cut(text, ",")
 	c, err1 := strconv.ParseFloat(core, 64)
 	g, err2 := strconv.ParseFloat(gib, 64)
-	if err1 != nil || err2 != nil || !(c > 0 && c < 1e9 && g > 0 && g < 1e9) {
+	if err1 != nil || err2 != nil || !(c >= 1e-9 && c < 1e9 && g >= 1e-9 && g < 1e9) {
 		return size.Price{}, message.Usage("wrong value, --price "+message.Typed(text), "write two numbers above 0, such as 0.04,0.004")
 	}
 	return size.Price{Core: c, GiB: g}, nil
 }
 
-// patchOf returns the answer as a part of a container in a manifest; "" = a value is missing. A GOMAXPROCS that Go
-// chooses by itself is left out.
-func patchOf(d *finding.Size) string {
-	memory, request, limit := d.Memory.Value, d.CPURequest.Value, d.CPULimit.Value
-	if memory == nil || request == nil || limit == nil {
-		return ""
+// patchOf returns the answer as a part of a container in a manifest, or why a value of it is missing. A GOMAXPROCS that
+// Go chooses by itself is left out.
+func patchOf(d *finding.Size) (text, why string) {
+	for _, v := range [...]*finding.SizeValue{&d.Memory, &d.CPURequest, &d.CPULimit} {
+		if v.Value == nil {
+			return "", v.Why
+		}
 	}
+	memory, request, limit := d.Memory.Value, d.CPURequest.Value, d.CPULimit.Value
 	mib := strconv.FormatInt(int64(*memory)>>20, 10) + "Mi"
 	milli := func(cores float64) string { return strconv.FormatFloat(cores*1000, 'f', 0, 64) + "m" }
-	text := "resources:\n  requests:\n    cpu: " + milli(*request) + "\n    memory: " + mib + "\n  limits:\n    cpu: " + milli(*limit) + "\n    memory: " + mib + "\n"
+	text = "resources:\n  requests:\n    cpu: " + milli(*request) + "\n    memory: " + mib + "\n  limits:\n    cpu: " + milli(*limit) + "\n    memory: " + mib + "\n"
 	env := ""
 	if n := d.GOMAXPROCS.Value; n != nil && !d.ByGo {
 		env = "  - name: GOMAXPROCS\n    value: \"" + strconv.FormatFloat(*n, 'f', 0, 64) + "\"\n"
@@ -129,5 +132,5 @@ func patchOf(d *finding.Size) string {
 	if env != "" {
 		text += "env:\n" + env
 	}
-	return text
+	return text, ""
 }
