@@ -97,6 +97,20 @@ func TestKept(t *testing.T) {
 			t.Errorf("%s after it was active: kept %t, quota %v", s, kept, cores)
 		}
 	}
+	// A scan is a little late: the window has passed, and the last row was judged by one that had begun before
+	// the process was last active.
+	g = &goproc.Facts{}
+	shows(l)
+	e.active = at
+	for range 3 {
+		shows(l)
+	}
+	at = at.Add(30 * time.Millisecond)
+	for _, want := range []bool{false, true} {
+		if kept, _, _ := shows(l); kept != want {
+			t.Errorf("a late scan: kept %t", kept)
+		}
+	}
 	l = given(2)
 	if kept, cores, _ := shows(l); kept || cores != 2 {
 		t.Errorf("other limits: kept %t, quota %v", kept, cores)

@@ -146,8 +146,8 @@ func (e *process) settle(l *limits.Limits) {
 	if e.last.Limits = e.prev.Limits; !same {
 		e.last.Limits, e.shared = observe.OnCPUs(l, e.last.Go.CPUs), l
 	}
-	// Findings follow what happened in the window.
-	if !same || e.last.Go != e.prev.Go || now.Sub(e.active) <= window {
+	// Findings follow what happened in the window, and what is kept may be of one that began earlier.
+	if !same || e.last.Go != e.prev.Go || now.Sub(e.active) <= window || len(e.moments) > 0 && e.moments[0].At.Before(e.active) {
 		e.kept, e.box = nil, nil
 	}
 	if l != nil {
