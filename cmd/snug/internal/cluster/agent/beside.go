@@ -29,7 +29,7 @@ func (s *scanner) lookBeside(pid int, o *other) {
 	defer p.Close()
 	g := goproc.Facts{Pid: pid, Stat: p.First()}
 	if observe.Momentary(&g.Stat) {
-		o.code = 0 // what it has mapped is its parent's: look again
+		o.code = -1 // what it has mapped is its parent's: look again
 		return
 	}
 	if g.Guest = s.files.Guest(p); g.Guest.Path != "" {

@@ -54,16 +54,14 @@ func (g *group) detailEvery() int {
 // If groups share files, filesOfItsOwn are open beside those that node counts.
 const filesPerGroup, filesOfItsOwn = 33, 2
 
-// hasRoom reports whether a number of groups may be open, and more be opened after them.
+// hasRoom reports whether a number of groups may be open, and more be opened after them, beside the
+// processes that are open.
 func (s *scanner) hasRoom(open, more int) bool {
-	files := more * filesPerGroup
+	files := more*filesPerGroup + s.open*filesPerProcess
 	if s.node != nil {
 		files += len(s.node.files) + open*filesOfItsOwn
 	} else {
 		files += open * filesPerGroup
-	}
-	if s.keepsProcesses() {
-		files += len(s.known) * filesPerProcess
 	}
 	return files <= s.maxFiles
 }
@@ -72,7 +70,11 @@ func (s *scanner) hasRoom(open, more int) bool {
 // them in each process. A group in which no process has used CPU time was not throttled
 // either, and its memory hardly changes, so it is read at some scans only.
 func (s *scanner) readGroups(ctx context.Context) error {
+	s.open = 0
 	for pid, p := range s.known {
+		if !p.closed {
+			s.open++
+		}
 		g := s.groups[p.group]
 		if g == nil {
 			g = &group{place: podid.Parse(p.group), turn: pid}

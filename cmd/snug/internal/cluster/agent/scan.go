@@ -46,6 +46,7 @@ type scanner struct {
 
 	tick   int
 	known  map[int]*process
+	open   int // of known, those that stay open
 	others map[int]other
 	groups map[string]*group // by the text of /proc/PID/cgroup
 	at     time.Time         // of the last scan

@@ -231,6 +231,14 @@ func TestScanShort(t *testing.T) {
 	}
 }
 
+// TestHasRoom: processes that were opened while they were few stay open, and their files count.
+func TestHasRoom(t *testing.T) {
+	s := &scanner{open: 55, maxFiles: 10 * filesPerGroup}
+	if !s.hasRoom(5, 0) || s.hasRoom(5, 1) || s.hasRoom(6, 0) {
+		t.Errorf("room for 5 groups beside 55 processes: %t; 5 and 1: %t; 6: %t", s.hasRoom(5, 0), s.hasRoom(5, 1), s.hasRoom(6, 0))
+	}
+}
+
 // TestScanOutside: without memory the environment's values count.
 func TestScanOutside(t *testing.T) {
 	c := start(t)
