@@ -78,8 +78,9 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 		return nil, message.Failed("it was OOM-killed while it was watched, "+observe.Name(g), "watch it with a larger memory limit")
 	case errors.Is(last.Go.Err, proc.ErrGone):
 		return nil, message.Failed("it ended while it was watched, "+observe.Name(g), "watch a process that goes on, or for a shorter time: --for 30s")
-	case last.Go.Err != nil:
-		return nil, last.Go.Err
+	}
+	if err := unsized(last.Go, p, files); err != nil {
+		return nil, err // such as stopped meanwhile
 	}
 	w.sum(&first, &last)
 	if status, err := p.Status(); err == nil {
@@ -276,9 +277,6 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 	}
 	quantile(&s.CPUHigh, w.seconds, 0.95)
 	quantile(&s.CPUMost, w.periods, 0.99)
-	if !s.CPUMost.Known() {
-		quantile(&s.CPUMost, w.seconds, 1) // too many threads
-	}
 	if b.Limits != nil {
 		s.Quota, s.Limit = figure.Value(b.Limits.CPU.Quota), figure.Value(b.Limits.Memory.Hard)
 		if s.Quota.State == limits.None {
@@ -286,7 +284,7 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 		}
 	}
 	const none = "no collection ended in the watch"
-	for i, why := range [...]string{none, b.Go.Allocated.Why, b.Go.CPU.Why, none, b.Go.Mapped.Why, b.Go.Mapped.Why, "the watch was shorter than a second"} {
+	for i, why := range [...]string{none, b.Go.Allocated.Why, b.Go.CPU.Why, none, b.Go.Mapped.Why, b.Go.Mapped.Why, "its threads could not be read every 100 ms"} {
 		[...]*figure.Of[float64]{&s.Live, &s.Allocated, &s.GCCores, &s.GCCores, &s.Rest, &s.Other, &s.CPUMost}[i].Because(why)
 	}
 }

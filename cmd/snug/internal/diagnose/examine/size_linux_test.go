@@ -3,6 +3,7 @@
 package examine
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -74,10 +76,11 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestSizeRefuses: what is not there, has just started, ends or is not Go has no size.
+// TestSizeRefuses: what is not there, has just started, stops, ends or is not Go has no size.
 func TestSizeRefuses(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
 	size := func(pid int, watch time.Duration) string {
-		d, err := Size(t.Context(), pid, watch, size.Fargate, goproc.NewCache(""))
+		d, err := Size(ctx, pid, watch, size.Fargate, goproc.NewCache(""))
 		if err == nil {
 			t.Errorf("%+v", d)
 			return ""
@@ -105,6 +108,20 @@ func TestSizeRefuses(t *testing.T) {
 		}
 	}
 	done := make(chan string, 1)
+	go func() { done <- size(pid, time.Minute) }()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for s := (proc.Stat{}); s.State != 'T'; s, err = proc.StatOf(pid) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel() // the end of the watch
+	if got := <-done; !strings.Contains(got, "it is stopped") {
+		t.Errorf("%q", got)
+	}
+	ctx = t.Context()
 	go func() { done <- size(pid, time.Minute) }()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil { // before it is watched, or while it is
 		t.Fatal(err)

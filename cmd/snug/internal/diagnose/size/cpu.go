@@ -28,15 +28,20 @@ const (
 // more of them.
 func (a *answer) cpu() {
 	s := a.Seen
-	high, ok1 := s.CPUHigh.Get()
-	most, ok2 := s.CPUMost.Get()
-	if !ok1 || !ok2 {
+	high, ok := s.CPUHigh.Get()
+	if !ok {
 		why := "the CPU time used is unknown"
 		a.CPURequest.Why, a.CPULimit.Why, a.GOMAXPROCS.Why = why, why, why
 		return
 	}
 	a.request(0)
-	n, why := math.Ceil(most-jitter), fmt.Sprintf("whole cores for %.2f, which 99 %% of the periods of 100 ms used at most; a limit reserves nothing", most)
+	most, of := high, "95 % of the seconds"
+	if n, ok := s.CPUMost.Get(); ok {
+		most, of = n, "99 % of the periods of 100 ms"
+	} else {
+		a.say("%s", because("CPU use in bursts shorter than a second", &s.CPUMost))
+	}
+	n, why := math.Ceil(most-jitter), fmt.Sprintf("whole cores for %.2f, which %s used at most; a limit reserves nothing", most, of)
 	quota, has := s.Quota.Get()
 	if has && s.Throttled.N > limited && quota >= n {
 		n, why = math.Floor(quota)+1, fmt.Sprintf("more than it has: %.1f %% of the periods were throttled", 100*s.Throttled.N)
@@ -70,9 +75,14 @@ func (a *answer) limit(n float64, why string) {
 
 // request decides the CPU request, with the cores that collections take more in the container of the answer.
 func (a *answer) request(more float64) {
-	n := cores(a.CPUHigh.N*(1+a.margin) + more)
-	a.CPURequest = finding.SizeValue{Value: &n, Why: fmt.Sprintf("95 %% of the seconds used at most %.2f; %.0f %% for what was not seen", a.CPUHigh.N, 100*a.margin)}
-	if mean, ok := a.CPUMean.Get(); ok {
+	used, what := a.CPUHigh.N, "95 % of the seconds used at most"
+	mean, ok := a.CPUMean.Get()
+	if ok && mean > used {
+		used, what = mean, "the watch used a mean of" // few seconds, or short bursts
+	}
+	n := cores(used*(1+a.margin) + more)
+	a.CPURequest = finding.SizeValue{Value: &n, Why: fmt.Sprintf("%s %.2f; %.0f %% for what was not seen", what, used, 100*a.margin)}
+	if ok {
 		a.CPURequest.Least = &mean
 	}
 	if limit := a.CPULimit.Value; limit != nil && n > *limit {

@@ -116,7 +116,7 @@ func (a *answer) unseen() {
 	case s.Collections == 0:
 		a.say("the live heap: no collection ended in the watch; all memory in use counts as needed")
 	case s.Collections < few:
-		a.say("what a collection costs: %d ended in the watch; all memory in use counts as needed", s.Collections)
+		a.say("what a collection costs, and whether the live heap grows: %d ended in the watch; all memory in use counts as needed", s.Collections)
 	}
 	if s.Mates > 0 {
 		a.say("what other processes need that share its limits, %d in all: add it", s.Mates)
@@ -138,7 +138,7 @@ func (s *Seen) modelled() (why string) {
 		}
 	}
 	if s.Collections < few {
-		return fmt.Sprintf("%d collections in the watch, and %d are needed", s.Collections, few)
+		return fmt.Sprintf("fewer than %d collections in the watch: %d", few, s.Collections)
 	}
 	return ""
 }
@@ -169,12 +169,19 @@ func (a *answer) memory() {
 	used += s.Earlier.N
 	if n, _ := s.goMemLimit(step(used)); n == 0 {
 		used /= 0.9 // nothing holds the heap back
-		if s.gogc() < 0 {
-			used = max(used, plan.MinMemory) // from there on a GOMEMLIMIT does
-		}
 	}
 	if why := s.modelled(); why != "" {
-		a.choose(step(used), "all that was used, because what of it is garbage is unknown: "+why)
+		limit := step(used + s.Growth.N)
+		for i := 0; s.gogc() < 0; i++ {
+			if n, why := s.goMemLimit(limit); n > 0 {
+				break
+			} else if i == 200 {
+				a.Memory.Why, a.GOMEMLIMIT.Why = "with GOGC=off and no GOMEMLIMIT its heap grows without end", why
+				return
+			}
+			limit = step(limit * 1.02)
+		}
+		a.choose(limit, "all that was used, because what of it is garbage is unknown: "+why)
 		return
 	}
 	least := s.fitting(s.limitFor(s.need()))
@@ -183,6 +190,9 @@ func (a *answer) memory() {
 		least, why = step(used), "what was used before the watch"
 	}
 	most := step(max(least, s.limitFor(s.byGOGC()-s.Live.N)))
+	if s.goal(least) >= s.byGOGC() {
+		most = least // without a GOMEMLIMIT, limitFor leaves room for nothing
+	}
 	best := s.fitting(s.limitFor(s.cheapest(a.Price.Core, a.Price.GiB)))
 	switch {
 	case best < least:

@@ -112,24 +112,32 @@ func TestDecide(t *testing.T) {
 		}, 832, "lives at most, memory that is not Go's, and room for collections; less would", ""},
 		"a growing heap":  {func(s *Seen) { off(s); s.Growth = know(900 * mib) }, 1280, "lives", "grew by 900 MiB"},
 		"no collection":   {func(s *Seen) { s.Collections, s.Live = 0, figure.Of[float64]{} }, 228, "garbage is unknown: live heap unknown", "no collection ended in the watch, in which it allocated 60000 MiB"},
-		"few collections": {func(s *Seen) { s.Collections = 2 }, 228, "4 are needed", "2 ended"},
+		"few collections": {func(s *Seen) { s.Collections = 2 }, 228, "fewer than 4 collections in the watch: 2", "whether the live heap grows: 2 ended"},
 		"memory unknown":  {func(s *Seen) { s.Used = figure.Of[float64]{Why: "no files"} }, 0, "no files", ""},
 		"no collection, GOGC off": {func(s *Seen) {
 			s.Collections, s.Live, s.GOGC.N, s.Used = 0, figure.Of[float64]{}, -1, know(40*mib)
-		}, 64, "garbage is unknown", ""},
+		}, 76, "garbage is unknown", ""},
 		"an earlier peak": {func(s *Seen) { s.Earlier = know(475 * mib) }, 704, "before the watch", "475 MiB more"},
 		"no GOMEMLIMIT":   {func(s *Seen) { s.Minor, s.Allocated = 18, figure.Of[float64]{Why: "old"} }, 252, "bytes allocated unknown: old", ""},
+		"old, and its heap grows": {func(s *Seen) {
+			s.Minor, s.Allocated, s.Growth = 18, figure.Of[float64]{}, know(70*mib)
+		}, 320, "bytes allocated unknown", "grew by 70 MiB in the watch, and as much is added"},
+		"nothing ends the heap": {func(s *Seen) { s.Minor, s.GOGC.N, s.Collections = 18, -1, 0 }, 0, "without end", ""},
+		"its goal fits in the least": {func(s *Seen) {
+			s.Live, s.LiveMost, s.Goal, s.Used, s.Other = know(mib/5), know(mib/4), know(4*mib), know(7*mib), know(0)
+			s.Allocated, s.GCCores, s.Rest = know(45*mib), know(0.002), know(5*mib)
+		}, 16, "GOGC=100", ""},
 		"too small for GOMEMLIMIT": {func(s *Seen) {
 			s.Live, s.LiveMost, s.Goal, s.GOGC.N, s.Used = know(8*mib), know(8*mib), know(30*mib), 275, know(40*mib)
 			s.Allocated, s.GCCores = know(18*mib), know(0.0015)
-		}, 52, "cheapest", ""},
+		}, 52, "GOGC=275", ""},
 		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 256, "", "20 s of the watch: 30 %"},
 		"a young process":          {func(s *Seen) { s.Age = 5 }, 256, "", "run for 5 s"},
 		"others in the cgroup":     {func(s *Seen) { s.Mates = 2 }, 256, "", "share its limits, 2 in all"},
 		"a busy machine":           {func(s *Seen) { s.Waited = know(0.32) }, 256, "", "waited 0.8 times as long"},
 		"throttled":                {func(s *Seen) { s.Throttled = know(0.2) }, 256, "", "20.0 %"},
 		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 256, "", "0.50 of the way"},
-		"an idle program":          {func(s *Seen) { s.Collections, s.Allocated, s.GCCores = 0, know(0), know(0) }, 228, "0 collections", "allocated 0 MiB"},
+		"an idle program":          {func(s *Seen) { s.Collections, s.Allocated, s.GCCores = 0, know(0), know(0) }, 228, "collections in the watch: 0", "allocated 0 MiB"},
 	} {
 		s := seen()
 		c.change(s)
@@ -188,7 +196,7 @@ func TestCPU(t *testing.T) {
 		why                  string
 	}{
 		"more than a core":    {func(*Seen) {}, 0.72, 2, 2, "1.13"},
-		"bursts below a core": {func(s *Seen) { s.CPUMost, s.CPUHigh = know(0.35), know(0.26) }, 0.3, 1, 2, "reserves nothing"},
+		"bursts below a core": {func(s *Seen) { s.CPUMost, s.CPUHigh, s.CPUMean = know(0.35), know(0.26), know(0.1) }, 0.3, 1, 2, "reserves nothing"},
 		"a core":              {func(s *Seen) { s.CPUMost = know(1.04) }, 0.72, 1, 2, ""},
 		"a short watch":       {func(s *Seen) { s.Seconds = 20 }, 0.81, 2, 2, ""},
 		"throttled":           {func(s *Seen) { s.Quota, s.Throttled = know(1.5), know(0.1); s.CPUMost = know(1.5) }, 0.72, 2, 2, ""},
@@ -208,7 +216,15 @@ func TestCPU(t *testing.T) {
 	if a := Decide(s, Fargate); *a.GOMAXPROCS.Value != 2 || a.ByGo {
 		t.Errorf("%+v", a.GOMAXPROCS)
 	}
-	s.CPUMost = figure.Of[float64]{}
+	s.CPUMost = figure.Of[float64]{Why: "many threads"}
+	if a := Decide(s, Fargate); *a.CPULimit.Value != 1 || !strings.Contains(a.CPULimit.Why, "95 % of the seconds") || !strings.Contains(strings.Join(a.Unseen, "\n"), "than a second: many threads") {
+		t.Errorf("%+v, %q", a.CPULimit, a.Unseen)
+	}
+	s.CPUMean = know(0.8) // more than most of the seconds
+	if a := Decide(s, Fargate); *a.CPURequest.Value != 0.92 || !strings.Contains(a.CPURequest.Why, "a mean of 0.80") {
+		t.Errorf("%+v", a.CPURequest)
+	}
+	s.CPUHigh = figure.Of[float64]{}
 	if a := Decide(s, Fargate); a.CPULimit.Value != nil || a.GOMAXPROCS.Value != nil || a.CPULimit.Why == "" {
 		t.Errorf("%+v", a)
 	}
