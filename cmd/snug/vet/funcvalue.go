@@ -120,9 +120,12 @@ func (s *source) sets(v *types.Var) int {
 			if !ok || s.pass.TypesInfo.ObjectOf(id) != v {
 				return
 			}
+			for _, in := at.parent(0).(*ast.ParenExpr); in; _, in = at.parent(0).(*ast.ParenExpr) {
+				at = at.up()
+			}
 			switch p := at.parent(0).(type) {
 			case *ast.AssignStmt:
-				if slices.ContainsFunc(p.Lhs, func(l ast.Expr) bool { return l == id }) {
+				if slices.ContainsFunc(p.Lhs, func(l ast.Expr) bool { return l == at.node }) {
 					n++
 				}
 			case *ast.ValueSpec:
@@ -130,7 +133,7 @@ func (s *source) sets(v *types.Var) int {
 					n++
 				}
 			case *ast.RangeStmt:
-				if p.Key == id || p.Value == id {
+				if p.Key == at.node || p.Value == at.node {
 					n++
 				}
 			case *ast.UnaryExpr: // &v: set elsewhere, any number of times
