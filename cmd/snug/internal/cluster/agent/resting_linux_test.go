@@ -29,8 +29,9 @@ func TestScanResting(t *testing.T) {
 				// After the next scan the value differs only if it was read.
 				facts := p.last.Go
 				facts.GOGC.N = planted
+				facts.Stat.Started = time.Now() // however long the scans take
 				if !c.young {
-					facts.Stat.Started = time.Now().Add(-2 * young)
+					facts.Stat.Started = facts.Stat.Started.Add(-2 * young)
 				}
 				if c.works {
 					facts.Stat.CPU -= 10 * time.Millisecond // it has used CPU time since
