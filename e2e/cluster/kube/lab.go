@@ -97,7 +97,7 @@ func run(ctx context.Context, dir string, o Options) (*Lab, error) {
 	// Another process may take a free port before the server listens: then retry.
 	for attempt := 1; ; attempt++ {
 		l, err := start(ctx, dir, server, etcd, o)
-		if err == nil || attempt == 3 || !strings.Contains(err.Error(), "address already in use") {
+		if err == nil || attempt == 10 || !strings.Contains(err.Error(), "address already in use") {
 			return l, err
 		}
 		if err := os.RemoveAll(filepath.Join(dir, "etcd")); err != nil {
