@@ -80,6 +80,9 @@ the time of most load. A target is a process number or a program's name.`,
 				if why != "" {
 					return message.Failed("no patch: "+why, "watch longer: --for 10m")
 				}
+				for _, what := range d.Unseen {
+					u.Note("not seen: %s", what)
+				}
 				return u.Write([]byte(text))
 			}
 			d.Next = "snug size " + strconv.Itoa(found[0].PID) + " --for 10m"
