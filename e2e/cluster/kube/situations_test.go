@@ -200,6 +200,13 @@ spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 1MiB}], 
 		t.Errorf("nothing to add: %q, want %q", got, want)
 	}
 
+	// With no room for the annotation, the pod gets nothing, so that the server does not refuse it.
+	full := strings.NewReplacer("annotated", "full", "b: c", "b: "+strings.Repeat("c", 262100)).Replace(pod)
+	a = Must(t, p.Create(t, pods+"?dryRun=All", full))
+	if got := stored(a.Object); got != "a{} b{}" || added(a.Object) != "" {
+		t.Errorf("no room for the annotation: %s %q", got, added(a.Object))
+	}
+
 	out := strings.NewReplacer("annotated", "changed", "gomaxprocs: enabled", "inject: disabled").Replace(pod)
 	a = Must(t, p.Create(t, pods, out))
 	t.Cleanup(func() { p.Delete(t, pods+"/changed") })
