@@ -64,7 +64,8 @@ const (
 
 // Decide returns the container for a program.
 func Decide(s *Seen, price Price) *finding.Size {
-	a := &answer{Seen: s, Size: &finding.Size{Head: finding.NewHead(finding.KindSize), Seconds: s.Seconds, Collections: s.Collections,
+	seen := *s // margin, lives and cores are decided here
+	a := &answer{Seen: &seen, Size: &finding.Size{Head: finding.NewHead(finding.KindSize), Seconds: s.Seconds, Collections: s.Collections,
 		Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: "--price"}, Curve: []finding.SizePoint{}, Unknown: []finding.Gap{}}}
 	if price == Fargate {
 		a.Price.From = "AWS Fargate, Linux on x86, us-east-1, dollars an hour"

@@ -180,7 +180,7 @@ func TestNeed(t *testing.T) {
 		s.GCCores.N *= cost
 		a := Decide(s, Price{1, 1e6}) // as little memory as possible
 		goal := s.goal(*a.Memory.Value)
-		if share := s.cycles(goal) * s.cost() / s.cores; !(share <= marking) || *a.Memory.Value != *a.Memory.Least || goal < s.lives {
+		if share := s.cycles(goal) * s.cost() / *a.CPULimit.Value; !(share <= marking) || *a.Memory.Value != *a.Memory.Least || goal < s.LiveMost.N*(1+margin) {
 			t.Errorf("cost %v: %v of the CPU limit in %v MiB", cost, share, *a.Memory.Value/mib)
 		}
 		if len(a.Curve) == 0 || a.CPURequest.Value == nil || cost == 1 && !strings.Contains(a.CPURequest.Why, "more collections") {
