@@ -67,7 +67,7 @@ share of the limit.
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(d.Workloads, func(w finding.Workload) bool { return w.Worst().Level() >= finding.SeverityWarning.Level() }) {
+			if d.Warns() {
 				d.Next = called(u) + " doctor"
 			}
 			return u.Answer(d)

@@ -120,6 +120,11 @@ func (w *Workload) Worst() Severity {
 	return w.Findings[0].Severity
 }
 
+// Warns reports whether something is at least a warning, in whatever order the workloads are.
+func (d *Fleet) Warns() bool {
+	return slices.ContainsFunc(d.Workloads, func(w Workload) bool { return w.Worst().Level() >= SeverityWarning.Level() })
+}
+
 // Add adds a container with at least one process, and the name of its node, "" = unknown.
 func (w *Workload) Add(c *Container, node string) {
 	p := &c.Processes[0]
