@@ -24,9 +24,17 @@ func TestSweep(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "a"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	line := enter(l.group(t, "a/b", 0, 0), "sleep", "600")
+	line := enter(l.group(t, "a/b", 0, 0), "/bin/sh", "-c", "echo entered; exec sleep 600")
 	left := exec.Command(line[0], line[1:]...)
+	out, err := left.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// On its way into the groups it is in some of them only, and sweep would not meet it in the others.
+	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
