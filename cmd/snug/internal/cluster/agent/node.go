@@ -100,7 +100,7 @@ func mountTable(entries []fs.DirEntry, unified func(dir string) bool) []byte {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case strings.ContainsAny(name, " \t\n\\"):
-		case name == "cpuset": // it has no figure of a document, and where nobody uses it, all processes
+		case name == "cpuset": // it has no figure of a document, and where it is not used, all processes
 		case e.IsDir() && unified(name):
 			line(name, "cgroup2", "")
 		case e.IsDir():

@@ -246,7 +246,7 @@ func TestMetricsConventional(t *testing.T) {
 	p.Latency = figure.New(finding.Spread{Count: 9, Below: []uint64{1, 2, 3, 4, 5, 8}}, "")
 	a := idle(d, 0)
 	if page := string(a.metrics()); strings.Contains(page, "go_processor_limit") {
-		t.Error("nobody asked for it")
+		t.Error("it was not asked for")
 	}
 	a = idle(d, 0)
 	a.opts.Conventional = true

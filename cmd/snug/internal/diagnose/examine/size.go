@@ -124,7 +124,7 @@ func ownLimit(l *limits.Limits) bool {
 }
 
 // mates returns the number of other processes in the cgroup that sets the memory limit, as far as they are seen from
-// here and are not this one; and who shares it, "" = nobody.
+// here and are not this one; and who shares it, "" = none.
 func mates(l *limits.Limits, pid int) (n int, shared string) {
 	text, _ := os.ReadFile(path.Join("/", path.Dir(l.Memory.Source.File), "cgroup.procs"))
 	for _, line := range strings.Fields(string(text)) {
