@@ -3,6 +3,9 @@
 package look
 
 import (
+	"cmp"
+	"context"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -15,19 +18,29 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
+	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
 // enough is the watch after which the next step is the patch.
 const enough = 2 * time.Minute
 
+// sizing holds the flags of snug size.
+type sizing struct {
+	duration time.Duration
+	price    size.Price
+	prices   flagvalue.Text // "" = the default, or that of a saved answer
+	html     flagvalue.Text
+	patch    bool
+}
+
 // NewSize returns the command that says which container a running program needs.
 func NewSize(u *ui.UI) *cobra.Command {
-	duration, patch := enough, false
-	var prices flagvalue.Text
+	f := sizing{duration: enough}
 	cmd := &cobra.Command{
-		Use:   "size PID",
+		Use:   "size PID|FILE",
 		Short: "Say which container a running Go program needs: memory, CPU, GOMEMLIMIT, GOMAXPROCS",
 		Long: `Watch a Go program under its usual load, and say which container it needs: memory limit,
 GOMEMLIMIT, CPU request and limit, GOMAXPROCS, each with the reason, and what more or less
@@ -35,11 +48,14 @@ memory would cost in collections and money.
 
 It never advises less memory than it saw the program need: what lived at most, memory that is
 not Go's, and room for collections. What it cannot know, it says and adds to the answer. Watch at
-the time of most load. A target is a process number or a program's name.`,
+the time of most load. A target is a process number or a program's name. FILE is an answer that --json
+wrote: it is shown again, and decided again if there is a --price. - is standard input.
+
+snug lint --size writes an answer into a manifest.`,
 		Example: `  snug size 4711
-  snug size server --for 10m
-  snug size server --price 0.03,0.004 --json
-  snug size server --patch`,
+  snug size server --for 10m --html size.html
+  snug size server --json > size.json; snug size size.json --price 0.03,0.004
+  snug size size.json --patch`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return message.Usage("name one process, "+cmd.CommandPath(), "snug ps lists the Go processes here")
@@ -47,56 +63,105 @@ the time of most load. A target is a process number or a program's name.`,
 			return nil
 		},
 		ValidArgsFunction: completePids(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if duration < 5*time.Second || duration > 24*time.Hour {
-				return message.Usage("wrong value, --for "+duration.String(), "write 5s to a day")
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.duration < 5*time.Second || f.duration > 24*time.Hour {
+				return message.Usage("wrong value, --for "+f.duration.String(), "write 5s to a day")
 			}
-			price, err := priceOf(string(prices))
+			var err error
+			if f.price, err = priceOf(string(f.prices)); err != nil {
+				return err
+			}
+			if f.patch && u.JSON {
+				return message.Usage("--patch with --json", "leave one out")
+			}
+			if err := cmp.Or(outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Flag: "--html", Name: string(f.html)}), outfile.Writable("--html", string(f.html))); err != nil {
+				return err
+			}
+			found, err := examine.Resolve(args[0])
 			if err != nil {
 				return err
 			}
-			if patch && u.JSON {
-				return message.Usage("--patch with --json", "leave one out")
-			}
-			found, err := examine.Resolve(args[0])
-			switch {
-			case err != nil:
-				return err
-			case len(found) != 1:
+			if len(found) != 1 {
 				return message.Failed("several processes, "+message.Typed(args[0]), "name one by its number: snug ps")
-			case found[0].PID == 0:
+			}
+			if examine.Address(args[0]) {
 				return message.Failed("not a process, "+message.Typed(args[0]), "snug ps lists the Go processes here")
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
-			u.Status("watching " + found[0].Name + " for " + duration.String() + "; Ctrl-C ends it early")
-			d, err := examine.Size(ctx, found[0].PID, duration, price, observe.NewFiles())
-			u.Status("")
+			var d *finding.Size
+			if found[0].PID == 0 {
+				if cmd.Flags().Changed("for") {
+					return message.Usage("--for with a saved answer, "+message.Typed(args[0]), "name a process to watch, or leave --for out")
+				}
+				d, err = f.saved(ctx, args[0])
+			} else {
+				d, err = f.watch(ctx, u, args[0], &found[0])
+			}
 			if err != nil {
-				return examine.LookFailure(args[0], err)
+				return err
 			}
-			if patch {
-				text, why := patchOf(d)
-				if why != "" {
-					return message.Failed("no patch: "+why, "watch longer: --for 10m")
-				}
-				for _, what := range d.Unseen {
-					u.Note("not seen: %s", what)
-				}
-				return u.Write([]byte(text))
-			}
-			d.Next = "snug size " + strconv.Itoa(found[0].PID) + " --for 10m"
-			if len(d.Curve) > 0 && d.Seconds >= enough.Seconds() {
-				d.Next += " --patch"
-			}
-			return u.Answer(d)
+			return f.answer(u, d)
 		},
 	}
 	u.JSONFlag(cmd.Flags())
-	cmd.Flags().Var((*flagvalue.Span)(&duration), "for", "watch for `DURATION`")
-	cmd.Flags().Var(&prices, "price", "what a core and a GiB cost for the same time, as `CORE,GIB` (default AWS Fargate's, 0.04048,0.004445)")
-	cmd.Flags().BoolVar(&patch, "patch", false, "print the resources and variables of a Kubernetes container instead")
+	cmd.Flags().Var((*flagvalue.Span)(&f.duration), "for", "watch for `DURATION`")
+	cmd.Flags().Var(&f.prices, "price", "what a core and a GiB cost for the same time, as `CORE,GIB` (default AWS Fargate's, 0.04048,0.004445)")
+	cmd.Flags().BoolVar(&f.patch, "patch", false, "print the resources and variables of a Kubernetes container instead")
+	cmd.Flags().Var(&f.html, "html", "write a page with the curve to `FILE`")
 	return cmd
+}
+
+// watch answers for a process.
+func (f *sizing) watch(ctx context.Context, u *ui.UI, target string, of *examine.Subject) (*finding.Size, error) {
+	u.Status("watching " + of.Name + " for " + f.duration.String() + "; Ctrl-C ends it early")
+	d, err := examine.Size(ctx, of.PID, f.duration, f.price, observe.NewFiles())
+	u.Status("")
+	if err != nil {
+		return nil, examine.LookFailure(target, err)
+	}
+	d.Next = "snug size " + strconv.Itoa(of.PID) + " --for 10m"
+	if len(d.Curve) > 0 && d.Seconds >= enough.Seconds() {
+		d.Next += " --patch"
+	}
+	return d, nil
+}
+
+// saved answers once more by a document, with another price if there is one.
+func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) {
+	d, err := examine.ReadSize(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	if f.prices != "" {
+		if d = size.Again(d, f.price); d == nil {
+			return nil, message.Failed("it lacks what another price needs, because an earlier version of snug wrote it, "+file, "leave --price out, or watch the program again: snug size PID --json")
+		}
+	}
+	if file != "-" && d.Memory.Value != nil {
+		d.Next = "snug lint --size " + message.Quote(file) + " MANIFEST"
+	}
+	return d, nil
+}
+
+// answer prints the answer, and then writes the page, so that a full disk does not lose it.
+func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
+	if f.patch {
+		text, why := content.SizePatch(d)
+		if why != "" {
+			return message.Failed("no patch: "+why, "watch longer: --for 10m")
+		}
+		for _, what := range d.Unseen {
+			u.Note("not seen: %s", what)
+		}
+		if err := u.Write([]byte(text)); err != nil {
+			return err
+		}
+	} else if err := u.Answer(d); err != nil {
+		return err
+	}
+	var name *string
+	return written(string(f.html), &name, func(w io.Writer) error { return page.Write(w, d) })
 }
 
 // priceOf reads "0.04,0.004"; "" = the default.
@@ -111,29 +176,4 @@ func priceOf(text string) (size.Price, error) {
 		return size.Price{}, message.Usage("wrong value, --price "+message.Typed(text), "write two numbers above 0, such as 0.04,0.004")
 	}
 	return size.Price{Core: c, GiB: g}, nil
-}
-
-// patchOf returns the answer as a part of a container in a manifest, or why a value of it is missing. A GOMAXPROCS that
-// Go chooses by itself is left out.
-func patchOf(d *finding.Size) (text, why string) {
-	for _, v := range [...]*finding.SizeValue{&d.Memory, &d.CPURequest, &d.CPULimit} {
-		if v.Value == nil {
-			return "", v.Why
-		}
-	}
-	memory, request, limit := d.Memory.Value, d.CPURequest.Value, d.CPULimit.Value
-	mib := strconv.FormatInt(int64(*memory)>>20, 10) + "Mi"
-	milli := func(cores float64) string { return strconv.FormatFloat(cores*1000, 'f', 0, 64) + "m" }
-	text = "resources:\n  requests:\n    cpu: " + milli(*request) + "\n    memory: " + mib + "\n  limits:\n    cpu: " + milli(*limit) + "\n    memory: " + mib + "\n"
-	env := ""
-	if n := d.GOMAXPROCS.Value; n != nil && !d.ByGo {
-		env = "  - name: GOMAXPROCS\n    value: \"" + strconv.FormatFloat(*n, 'f', 0, 64) + "\"\n"
-	}
-	if n := d.GOMEMLIMIT.Value; n != nil {
-		env += "  - name: GOMEMLIMIT\n    value: " + units.GoMebibytes(int64(*n)) + "\n"
-	}
-	if env != "" {
-		text += "env:\n" + env
-	}
-	return text, ""
 }

@@ -42,7 +42,7 @@ const benchstatNote = "note: benchstat takes these runs without their rounds, an
 
 // Which documents have which form.
 const (
-	pageHint  = "only experiments, of snug bench and snug tune, and traces, of snug trace, have a page"
+	pageHint  = "only answers of snug bench, tune, trace and size have a page"
 	linesHint = "only experiments, of snug bench and snug tune, have this form"
 	benchHint = "only experiments of snug bench have this form"
 	savedHint = "name a file that a command of snug wrote with --json"
@@ -91,7 +91,7 @@ func NewReport(u *ui.UI) *cobra.Command {
 JSON: unchanged if this version of snug wrote it, otherwise with the fields that this
 version has. FILE may be - for standard input, and may be compressed with gzip.
 
---html writes a self-contained page of a document of snug bench, tune or trace.
+--html writes a self-contained page of a document of snug bench, tune, trace or size.
 --benchfmt writes a document of bench or tune in Go's benchmark format. --markdown
 writes a document of bench for the comment of a pull request; with --baseline the
 figures of an earlier document stand before its own. All others are text and JSON

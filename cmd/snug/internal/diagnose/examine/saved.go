@@ -26,9 +26,15 @@ func Saved(ctx context.Context, name string) bool {
 	return untrusted.Sniff(head) == untrusted.Document
 }
 
-// ReadSaved reads a file that snug doctor --json wrote.
-func ReadSaved(ctx context.Context, name string) (*finding.Doctor, error) {
-	src, err := untrusted.Open(ctx, name, untrusted.Limits{})
+// readSaved reads a file with a document of snug, "-" for standard input.
+func readSaved(ctx context.Context, name, hint string) (finding.Document, error) {
+	open := untrusted.Open
+	if name == "-" {
+		open = func(ctx context.Context, _ string, l untrusted.Limits) (*untrusted.Source, error) {
+			return untrusted.Wrap(ctx, standardInput(ctx), "standard input", l)
+		}
+	}
+	src, err := open(ctx, name, untrusted.Limits{})
 	if err != nil {
 		return nil, InputFailure(err)
 	}
@@ -37,10 +43,38 @@ func ReadSaved(ctx context.Context, name string) (*finding.Doctor, error) {
 	if err != nil {
 		return nil, InputFailure(err)
 	}
-	const hint = "name two files that snug doctor --json wrote"
 	d, err := finding.Decode(data)
 	if err != nil {
 		return nil, message.Failed(err.Error()+", "+name, hint)
+	}
+	return d, nil
+}
+
+// ReadSize reads a file that snug size --json wrote.
+func ReadSize(ctx context.Context, name string) (*finding.Size, error) {
+	const hint = "name a file that snug size --json wrote"
+	d, err := readSaved(ctx, name, hint)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := d.(*finding.Size)
+	if !ok {
+		return nil, message.Failed("a document of kind "+finding.KindOf(d)+", not "+finding.KindSize+", "+name, hint)
+	}
+	for _, v := range [...]*finding.SizeValue{&s.Memory, &s.GOMEMLIMIT, &s.CPURequest, &s.CPULimit, &s.GOMAXPROCS} {
+		if v.Why == "" { // it would read as "leave it alone"
+			return nil, message.Failed("damaged document of kind size: a value is missing, "+name, hint)
+		}
+	}
+	return s, nil
+}
+
+// ReadSaved reads a file that snug doctor --json wrote.
+func ReadSaved(ctx context.Context, name string) (*finding.Doctor, error) {
+	const hint = "name two files that snug doctor --json wrote"
+	d, err := readSaved(ctx, name, hint)
+	if err != nil {
+		return nil, err
 	}
 	doctor, ok := d.(*finding.Doctor)
 	if !ok {

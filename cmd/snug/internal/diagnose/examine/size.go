@@ -91,14 +91,7 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	if v := last.Go.Exe.GoVersion; v != "" {
 		d.Go = new(finding.UTF8(v))
 	}
-	d.Unknown = append(d.Unknown, e.unknown...)
-	s := &d.Seen
-	names := [...]string{"allocated_bytes", "gc_cores", "go_rest_bytes", "live_heap_bytes", "used_most_cores"}
-	for i, f := range [...]*figure.Of[float64]{&s.Allocated, &s.GCCores, &s.Rest, &s.Live, &s.CPUMost} {
-		if !f.Read() {
-			d.Unknown = append(d.Unknown, finding.Gap{Field: names[i], Why: f.Why})
-		}
-	}
+	d.Unknown = append(append(d.Unknown, e.unknown...), size.Gaps(&d.Seen)...)
 	return d, nil
 }
 
@@ -284,8 +277,10 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 		}
 	}
 	const none = "no collection ended in the watch"
-	for i, why := range [...]string{none, b.Go.Allocated.Why, b.Go.CPU.Why, none, b.Go.Mapped.Why, b.Go.Mapped.Why, "its threads could not be read every 100 ms"} {
-		[...]*figure.Of[float64]{&s.Live, &s.Allocated, &s.GCCores, &s.GCCores, &s.Rest, &s.Other, &s.CPUMost}[i].Because(why)
+	for i, why := range [...]string{none, none, none, b.Go.Allocated.Why, b.Go.CPU.Why, none, b.Go.Mapped.Why, b.Go.Mapped.Why, "its threads could not be read every 100 ms",
+		"the watch was too short", "no heap goal was seen", "no heap goal was seen", "its peak could not be read"} {
+		[...]*figure.Of[float64]{&s.Live, &s.LiveMost, &s.Growth, &s.Allocated, &s.GCCores, &s.GCCores, &s.Rest, &s.Other, &s.CPUMost,
+			&s.CPUHigh, &s.Goal, &s.Over, &s.Earlier}[i].Because(why)
 	}
 }
 

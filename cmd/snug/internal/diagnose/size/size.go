@@ -74,6 +74,7 @@ func Decide(s *Seen, price Price) *finding.Size {
 	a.cpu()
 	a.memory()
 	a.Size.Seen = s.SizeSeen
+	a.Watched = &finding.SizeWatched{Age: s.Age, Mates: s.Mates, CPUs: s.CPUs, Minor: s.Minor, Aware: s.Aware}
 	return a.Size
 }
 

@@ -18,6 +18,7 @@ type Size struct {
 	GOMAXPROCS  SizeValue          `json:"gomaxprocs"`
 	ByGo        bool               `json:"gomaxprocs_by_go"` // in this CPU limit Go chooses it by itself
 	Seen        SizeSeen           `json:"seen"`
+	Watched     *SizeWatched       `json:"watched"`     // null = by an earlier version
 	Model       figure.Of[float64] `json:"model_ratio"` // of the way from the live heap to the heap goal, allocated between collections: 0.7 to 1 is usual
 	Price       SizePrice          `json:"price"`
 	Curve       []SizePoint        `json:"curve"`  // rising memory limits around the answer; empty = unknown
@@ -57,6 +58,15 @@ type SizeSeen struct {
 	Procs     figure.Of[int]     `json:"gomaxprocs"`           // as it is
 	MemLimit  figure.Of[int64]   `json:"gomemlimit_bytes"`     // as it is
 	GOGC      figure.Of[int]     `json:"gogc_percent"`         // as it is; -1 = off
+}
+
+// SizeWatched is the rest of what the answer is made from.
+type SizeWatched struct {
+	Age   float64 `json:"age_seconds"`     // of the process when the watch began; 0 = unknown
+	Mates int     `json:"other_processes"` // in its cgroup
+	CPUs  int     `json:"cpus"`            // that it may run on; 0 = unknown
+	Minor int     `json:"go_minor"`        // 26 for Go 1.26; 0 = unknown
+	Aware bool    `json:"follows_quota"`   // Go follows the CPU quota by itself
 }
 
 // SizePrice is what a core and a GiB cost for the same time.

@@ -28,6 +28,8 @@ func Write(w io.Writer, d finding.Document) error {
 		v = tuneView(d)
 	case *finding.Trace:
 		v = TraceView(d)
+	case *finding.Size:
+		v = sizeView(d)
 	default:
 		return fmt.Errorf("no page for a document of kind %s", finding.KindOf(d))
 	}
