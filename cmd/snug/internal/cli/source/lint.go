@@ -27,6 +27,7 @@ type lintFlags struct {
 
 func NewLint(u *ui.UI) *cobra.Command {
 	f := lintFlags{format: format{name: "text"}}
+	var size sizeFlags
 	cmd := &cobra.Command{
 		Use:   "lint FILE|DIR|-...",
 		Short: "Check manifests for settings that do not fit the container",
@@ -41,18 +42,28 @@ MemoryHigh and CPUQuota.
 To silence a finding, set the annotation ` + lint.IgnoreAnnotation + `: "ID reason" on the pod or
 its object, or put a comment on its line or the line above: # snug:ignore ID reason.
 
+--size writes an answer of snug size into the manifest of one container instead, and keeps all else.
+
 The exit status is 3 if there is a finding at the level of --fail-on or above.`,
 		Example: `  snug lint deploy/
   helm template ./chart | snug lint -
   snug lint --fix deploy/
+  snug lint --size size.json --write deploy/cart.yaml
   snug lint --image server=./server deploy/    advice for the Go that built ./server
   snug explain gomemlimit-divisor`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := size.check(cmd, args); err != nil {
+				return err
+			}
+			if size.file != "" {
+				return size.run(u, args)
+			}
 			return f.run(u, args, func(d *finding.Lint) (finding.Document, error) { return d, nil })
 		},
 	}
 	f.add(u, cmd)
+	size.add(cmd)
 	return cmd
 }
 

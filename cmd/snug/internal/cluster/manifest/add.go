@@ -210,21 +210,29 @@ func (o *Object) SetLiteral(e *Env, value string) (Edit, bool) {
 	return Edit{}, false
 }
 
-// last returns the end of a mapping or scalar in its file, in either style.
+// last returns the end of a value in its file, in either style.
 func (d *document) last(n *yaml.Node) (end int, ok bool) {
-	if n.Kind == yaml.ScalarNode {
+	flow := n.Style&yaml.FlowStyle != 0
+	switch {
+	case n.Kind == yaml.ScalarNode:
 		_, end, ok = d.scalar(n)
 		return end, ok
+	case len(n.Content) > 0:
+		end, ok = d.last(n.Content[len(n.Content)-1])
+	case flow && n.Kind != yaml.AliasNode:
+		end, ok = d.offset(n)
+		end++
 	}
-	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
-		return 0, false
-	}
-	if end, ok = d.last(n.Content[len(n.Content)-1]); !ok || n.Style&yaml.FlowStyle == 0 {
+	if !ok || !flow {
 		return end, ok
 	}
 	text := d.file.Text[:d.start+len(d.text)]
 	for end < len(text) && bytes.IndexByte([]byte(" \t\r\n,"), text[end]) >= 0 {
 		end++
 	}
-	return end + 1, end < len(text) && text[end] == '}'
+	closing := byte('}')
+	if n.Kind == yaml.SequenceNode {
+		closing = ']'
+	}
+	return end + 1, end < len(text) && text[end] == closing
 }

@@ -196,12 +196,12 @@ func (c *Container) RemoveEnv(e *Env) (Edit, bool) {
 		return Edit{}, false
 	}
 	env, item, of := t.node(c.env), t.node(e.node), t.node(c.node)
-	if env == nil || item == nil || of == nil || env.Style&yaml.FlowStyle != 0 || len(env.Content) < 2 || item.Kind != yaml.MappingNode || item.Style&yaml.FlowStyle != 0 {
+	if env == nil || item == nil || of == nil || env.Style&yaml.FlowStyle != 0 || len(env.Content) < 2 || item.Kind != yaml.MappingNode {
 		return Edit{}, false
 	}
 	i := slices.Index(env.Content, item)
 	begin, ok := t.doc.offset(item)
-	last, ok2 := t.doc.end(item)
+	last, ok2 := t.doc.last(item)
 	if i < 0 || !ok || !ok2 || anchored(item) || t.needed(of, env, i) {
 		return Edit{}, false
 	}

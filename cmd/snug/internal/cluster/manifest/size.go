@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
+)
+
+// Pair is a key and its value.
+type Pair struct{ Name, Value string }
+
+// Wanted is what a container gets. A variable whose value is "" is removed.
+type Wanted struct{ Requests, Limits, Env []Pair }
+
+// errShape is the reason for a container that cannot be edited without a rewrite of more than the values.
+var errShape = errors.New("it has an anchor, an alias, or a style in which they cannot be set")
+
+// maxSteps bounds the edits of one container.
+const maxSteps = 50
+
+// Size returns a file in which a container has other resources and variables, and the container in it. All else stays as it
+// is written. It fails if that takes more than setting, adding and removing them.
+func (f *File) Size(c *Container, w Wanted) (*File, *Container, error) {
+	i := slices.Index(f.Objects, c.Pod.Object)
+	j := slices.Index(c.Pod.Object.Pods, c.Pod)
+	k := slices.Index(c.Pod.Containers, c)
+	for range maxSteps {
+		e, what, ok := c.step(&w)
+		switch {
+		case what == "":
+			return f, c, nil
+		case !ok || e.Users() != 1:
+			return nil, nil, errors.New(what + ", " + errShape.Error())
+		}
+		after, err := f.Apply([]Edit{e})
+		if err != nil {
+			return nil, nil, errors.New(what + ", " + err.Error())
+		}
+		if len(after.Objects) <= i || len(after.Objects[i].Pods) <= j || len(after.Objects[i].Pods[j].Containers) <= k {
+			return nil, nil, errors.New(what + ", " + errEdit.Error())
+		}
+		f, c = after, after.Objects[i].Pods[j].Containers[k]
+	}
+	return nil, nil, errShape
+}
+
+// step returns the next edit that a container lacks, and what it sets; "" = it lacks none.
+func (c *Container) step(w *Wanted) (e Edit, what string, ok bool) {
+	o := c.Pod.Object
+	t := o.tree()
+	if t == nil {
+		return e, "the resources", false
+	}
+	cn := t.node(c.node)
+	if cn == nil || cn.Kind != yaml.MappingNode {
+		return e, "the resources", false
+	}
+	var all []*yaml.Node
+	for _, of := range []struct {
+		kind  string
+		pairs []Pair
+	}{{"requests", w.Requests}, {"limits", w.Limits}} {
+		all = append(all, pair(of.kind, pairs(of.pairs))...)
+	}
+	r, missing := value(cn, "resources")
+	if missing {
+		e, ok = t.put(cn, "resources", mapping(all))
+		return e, "the resources", ok
+	}
+	for i := 0; i < len(all); i += 2 {
+		kind := all[i].Value
+		in, missing := value(r, kind)
+		if missing {
+			e, ok = t.put(r, kind, all[i+1])
+			return e, "the " + kind, ok
+		}
+		if in == nil {
+			return e, "the " + kind, false
+		}
+		for j := 0; j < len(all[i+1].Content); j += 2 {
+			name, want := all[i+1].Content[j].Value, all[i+1].Content[j+1]
+			has, missing := value(in, name)
+			switch {
+			case missing:
+				e, ok = t.put(in, name, want)
+				return e, "the " + name + " of the " + kind, ok
+			case has == nil || has.Kind != yaml.ScalarNode:
+				return e, "the " + name + " of the " + kind, false
+			case has.Value != want.Value:
+				e, ok = o.Replace(Field{node: has}, want.Value)
+				return e, "the " + name + " of the " + kind, ok
+			}
+		}
+	}
+	for _, v := range w.Env {
+		if e, todo, ok := c.variable(t, cn, v); todo {
+			return e, v.Name, ok
+		}
+	}
+	return e, "", false
+}
+
+// variable returns the edit that sets or removes a variable; todo is false if it is as wanted.
+func (c *Container) variable(t *tree, cn *yaml.Node, want Pair) (e Edit, todo, ok bool) {
+	var has []*Env
+	for i := range c.Env {
+		if c.Env[i].Name == want.Name {
+			has = append(has, &c.Env[i])
+		}
+	}
+	switch o := c.Pod.Object; {
+	case len(has) > 1:
+		return e, true, false
+	case len(has) == 1 && want.Value == "":
+		e, ok = c.RemoveEnv(has[0])
+		return e, true, ok
+	case want.Value == "" || len(has) == 1 && has[0].From == Literal && has[0].Value.Text == want.Value && has[0].Value.String:
+		return e, false, false
+	case len(has) == 1 && has[0].From == Literal:
+		e, ok = o.Replace(has[0].Value, want.Value)
+		return e, true, ok
+	case len(has) == 1:
+		e, ok = o.SetLiteral(has[0], want.Value)
+		return e, true, ok
+	}
+	item := mapping(append(pair("name", str(want.Name)), pair("value", str(want.Value))...))
+	env, missing := value(cn, "env")
+	switch {
+	case missing:
+		e, ok = t.put(cn, "env", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{item}})
+	case env != nil && env.Kind == yaml.SequenceNode:
+		e, ok = t.append(env, nil, item)
+	}
+	return e, true, ok
+}
+
+func pairs(all []Pair) *yaml.Node {
+	m := mapping(nil)
+	for _, p := range all {
+		m.Content = append(m.Content, pair(p.Name, str(p.Value))...)
+	}
+	return m
+}
+
+// value returns the value of a key of a mapping; nil if it is an alias, or in is no mapping. missing says that there is none,
+// or an empty one that can be replaced.
+func value(in *yaml.Node, key string) (n *yaml.Node, missing bool) {
+	if in == nil || in.Kind != yaml.MappingNode {
+		return nil, false
+	}
+	for i := 0; i+1 < len(in.Content); i += 2 {
+		if in.Content[i].Value == key {
+			n = in.Content[i+1]
+			if n.Kind == yaml.AliasNode {
+				return nil, false
+			}
+			return n, null(n) || n.Kind != yaml.ScalarNode && len(n.Content) == 0
+		}
+	}
+	return nil, true
+}
+
+// put sets a key of a mapping that is missing, null or empty.
+func (t *tree) put(in *yaml.Node, key string, value *yaml.Node) (Edit, bool) {
+	if in.Anchor != "" {
+		return Edit{}, false
+	}
+	for i := 0; i+1 < len(in.Content); i += 2 {
+		if in.Content[i].Value == key {
+			return t.replace(in, i, value)
+		}
+	}
+	return t.append(in, str(key), value)
+}
+
+// replace replaces a value that is null or empty, of the key at index i of a mapping.
+func (t *tree) replace(in *yaml.Node, i int, value *yaml.Node) (Edit, bool) {
+	d, key, old := t.doc, in.Content[i], in.Content[i+1]
+	text := d.file.Text[:d.start+len(d.text)]
+	start, end, ok := 0, 0, false
+	if null(old) {
+		start, end, ok = d.empty(key, old)
+	} else if start, ok = d.offset(old); ok && old.Anchor == "" && old.Style&yaml.FlowStyle != 0 {
+		for end = start + 1; end < len(text) && (text[end] == ' ' || text[end] == '\t'); end++ {
+		}
+		ok = end < len(text) && (text[end] == '}' || text[end] == ']')
+		end++
+	}
+	if !ok {
+		return Edit{}, false
+	}
+	s := splice{index: i + 1, remove: 1, insert: []*yaml.Node{value}}
+	if in.Style&yaml.FlowStyle != 0 {
+		if start > 0 && text[start-1] == ':' {
+			return t.edit(in, start, end, " "+inFlow(value, key.Style&yaml.DoubleQuotedStyle != 0), s)
+		}
+		return t.edit(in, start, end, inFlow(value, key.Style&yaml.DoubleQuotedStyle != 0), s)
+	}
+	indent, ok := t.indentOf(in)
+	if !ok {
+		return Edit{}, false
+	}
+	for start > 0 && text[start-1] == ' ' {
+		start--
+	}
+	// A comment behind the old value stays on its line.
+	_, last := d.file.around(end)
+	rest := strings.TrimRight(string(text[end:last]), " \t")
+	lines := inBlock(mapping(pair(key.Value, value)))[1:]
+	return t.edit(in, start, last, rest+d.file.below(end, indent, lines), s)
+}
+
+// append adds a value to a mapping or, without a key, to a list. In a container the key stands after its image or name.
+func (t *tree) append(in, key, value *yaml.Node) (Edit, bool) {
+	d := t.doc
+	if len(in.Content) == 0 || in.Anchor != "" {
+		return Edit{}, false
+	}
+	made := []*yaml.Node{value}
+	if key != nil {
+		made = []*yaml.Node{key, value}
+	}
+	s := splice{index: len(in.Content), insert: made}
+	if in.Style&yaml.FlowStyle != 0 {
+		end, ok := d.last(in.Content[len(in.Content)-1])
+		if !ok {
+			return Edit{}, false
+		}
+		quoted := in.Content[0].Style&yaml.DoubleQuotedStyle != 0
+		if key == nil && len(in.Content[0].Content) > 0 {
+			quoted = in.Content[0].Content[0].Style&yaml.DoubleQuotedStyle != 0
+		}
+		text := inFlow(value, quoted)
+		if key != nil {
+			text = inFlow(key, quoted) + ": " + text
+		}
+		return t.edit(in, end, end, ", "+text, s)
+	}
+	indent, ok := t.indentOf(in)
+	if !ok {
+		return Edit{}, false
+	}
+	all := mapping(made)
+	if key == nil {
+		all.Kind = yaml.SequenceNode
+	}
+	for i := 0; key != nil && i+1 < len(in.Content); i += 2 {
+		if at := in.Content[i].Value; at == "image" || at == "name" && s.index == len(in.Content) {
+			s.index = i + 2
+		}
+	}
+	end, ok := d.last(in.Content[s.index-1])
+	if !ok {
+		return Edit{}, false
+	}
+	_, line := d.file.around(end)
+	return t.edit(in, line, line, d.file.below(end, indent, inBlock(all)), s)
+}
+
+// indentOf returns the indentation of the keys of a block mapping.
+func (t *tree) indentOf(in *yaml.Node) (string, bool) {
+	at, ok := t.doc.offset(in)
+	if !ok {
+		return "", false
+	}
+	indent, alone := t.doc.indent(at)
+	return strings.Repeat(" ", len(indent)), alone || strings.Trim(indent, " -") == ""
+}
+
+// inFlow writes a value on one line.
+func inFlow(n *yaml.Node, quoted bool) string {
+	var parts []string
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			parts = append(parts, inFlow(n.Content[i], quoted)+": "+inFlow(n.Content[i+1], quoted))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			parts = append(parts, inFlow(item, quoted))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	if quoted || !bare(n.Value) {
+		return strconv.Quote(n.Value)
+	}
+	return n.Value
+}
+
+// inBlock writes a mapping or a list on lines.
+func inBlock(n *yaml.Node) []string {
+	var lines []string
+	if n.Kind == yaml.SequenceNode {
+		for _, item := range n.Content {
+			more := inBlock(item)
+			indentBy(more[1:], "  ")
+			more[0] = "- " + more[0]
+			lines = append(lines, more...)
+		}
+		return lines
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i].Value, n.Content[i+1]
+		if value.Kind == yaml.ScalarNode {
+			lines = append(lines, key+": "+inFlow(value, false))
+			continue
+		}
+		more := inBlock(value)
+		if value.Kind == yaml.MappingNode {
+			indentBy(more, "  ")
+		}
+		lines = append(append(lines, key+":"), more...)
+	}
+	return lines
+}
+
+func indentBy(lines []string, by string) {
+	for i := range lines {
+		lines[i] = by + lines[i]
+	}
+}
+
+// Main reports whether the container is none of the init containers, sidecars and ephemeral ones.
+func (c *Container) Main() bool { return c.Role == pod.Main }
+
+// Templated reports whether the container is in the source of a template.
+func (c *Container) Templated() bool { return c.Pod.Object.doc.templated() }
+
+// Setting returns the value that a container gives a variable as a literal; "" = none, or it is elsewhere.
+func (c *Container) Setting(name string) string {
+	for _, e := range slices.Backward(c.Env) {
+		if e.Name == name {
+			return e.Value.Text
+		}
+	}
+	return ""
+}
