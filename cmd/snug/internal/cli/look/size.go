@@ -5,6 +5,7 @@ package look
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -134,8 +135,12 @@ func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) 
 		return nil, err
 	}
 	if f.prices != "" {
-		if d = size.Again(d, f.price); d == nil {
-			return nil, message.Failed("it lacks what another price needs, because an earlier version of snug wrote it, "+file, "leave --price out, or watch the program again: snug size PID --json")
+		d, err = size.Again(d, f.price)
+		switch {
+		case errors.Is(err, size.ErrEarlier):
+			return nil, message.Failed(err.Error()+", "+file, "leave --price out, or watch the program again: snug size PID --json")
+		case err != nil:
+			return nil, message.Failed(err.Error()+", "+file, "watch the program again: snug size PID --json")
 		}
 	}
 	if file != "-" && d.Memory.Value != nil {

@@ -20,7 +20,7 @@ type Pair struct{ Name, Value string }
 type Wanted struct{ Requests, Limits, Env []Pair }
 
 // errShape is the reason for a container that cannot be edited without a rewrite of more than the values.
-var errShape = errors.New("it has an anchor, an alias, or a style in which they cannot be set")
+var errShape = errors.New("an anchor, an alias, a block of text or another use is in the way")
 
 // maxSteps bounds the edits of one container.
 const maxSteps = 50
@@ -37,14 +37,14 @@ func (f *File) Size(c *Container, w Wanted) (*File, *Container, error) {
 		case what == "":
 			return f, c, nil
 		case !ok || e.Users() != 1:
-			return nil, nil, errors.New(what + ", " + errShape.Error())
+			return nil, nil, errors.New(what + ": " + errShape.Error())
 		}
 		after, err := f.Apply([]Edit{e})
 		if err != nil {
-			return nil, nil, errors.New(what + ", " + err.Error())
+			return nil, nil, errors.New(what + ": " + err.Error())
 		}
 		if len(after.Objects) <= i || len(after.Objects[i].Pods) <= j || len(after.Objects[i].Pods[j].Containers) <= k {
-			return nil, nil, errors.New(what + ", " + errEdit.Error())
+			return nil, nil, errors.New(what + ": " + errEdit.Error())
 		}
 		f, c = after, after.Objects[i].Pods[j].Containers[k]
 	}

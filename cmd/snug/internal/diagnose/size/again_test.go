@@ -40,7 +40,10 @@ func TestAgain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := Again(saved.(*finding.Size), other)
+				got, err := Again(saved.(*finding.Size), other)
+				if err != nil {
+					t.Fatal(err)
+				}
 				a, _ := json.Marshal(want)
 				b, _ := json.Marshal(got)
 				if string(a) != string(b) {
@@ -49,7 +52,34 @@ func TestAgain(t *testing.T) {
 			}
 		})
 	}
-	if Again(&finding.Size{}, Fargate) != nil {
-		t.Error("an answer from nothing")
+	if _, err := Again(&finding.Size{}, Fargate); err != ErrEarlier {
+		t.Error(err)
 	}
+}
+
+// FuzzAgain: any figures give an answer that can be written, or an error.
+func FuzzAgain(f *testing.F) {
+	s := seen()
+	off(s)
+	f.Add(s.Live.N, s.LiveMost.N, s.Allocated.N, s.GCCores.N, s.Rest.N, s.Other.N, s.Used.N, s.CPUHigh.N, s.CPUMost.N, s.Seconds, s.Collections, s.GOGC.N, 1.0)
+	for _, x := range []float64{0, -1, 1e-300, 1e18, 1e300} {
+		f.Add(x, x, x, x, x, x, x, x, x, x, 4, 100, x)
+		f.Add(100.0*mib, 104.0*mib, x, x, 1.0, 1.0, 1e9, 0.5, x, 120.0, 40, -1, 1e-9)
+	}
+	f.Fuzz(func(t *testing.T, live, lives, allocated, gc, rest, other, used, high, burst, seconds float64, collections, gogc int, core float64) {
+		s := seen()
+		s.Live, s.LiveMost, s.Allocated, s.GCCores, s.Rest, s.Other, s.Used = know(live), know(lives), know(allocated), know(gc), know(rest), know(other), know(used)
+		s.CPUHigh, s.CPUMost, s.Seconds, s.Collections, s.GOGC = know(high), know(burst), seconds, collections, figure.New(gogc, "")
+		d := &finding.Size{Seen: s.SizeSeen, Seconds: seconds, Collections: collections, Watched: &finding.SizeWatched{Age: 100, CPUs: 4, Minor: 26, Aware: true}}
+		if !(core >= 1e-9 && core < 1e9) {
+			core = 1
+		}
+		got, err := Again(d, Price{Core: core, GiB: 1})
+		if err != nil {
+			return
+		}
+		if _, err := finding.Encode(got); err != nil {
+			t.Errorf("%v: %+v", err, d.Seen)
+		}
+	})
 }
