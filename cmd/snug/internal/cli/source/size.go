@@ -86,8 +86,13 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 		u.Note("not seen: %s", what)
 	}
 	if n, ok := d.Seen.GOGC.Get(); ok {
-		if watched, has := gogc(n), s.Container.Setting("GOGC"); has != watched && (has != "" || n != 100) {
+		watched := gogc(n)
+		switch has, ok := s.Container.Setting("GOGC"); {
+		case has == watched || has == "" && n == 100:
+		case ok:
 			u.Note("warning: the program was watched with GOGC=%s, and here it has %s, %s", watched, cmp.Or(has, "none"), s.Place)
+		default:
+			u.Note("warning: the program was watched with GOGC=%s, and what it has here is unknown, %s", watched, s.Place)
 		}
 	}
 	for i := range s.Left {

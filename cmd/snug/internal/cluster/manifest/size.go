@@ -334,12 +334,13 @@ func (c *Container) Main() bool { return c.Role == pod.Main }
 // Templated reports whether the container is in the source of a template.
 func (c *Container) Templated() bool { return c.Pod.Object.doc.templated() }
 
-// Setting returns the value that a container gives a variable as a literal; "" = none, or it is elsewhere.
-func (c *Container) Setting(name string) string {
+// Setting returns the value that a container gives a variable; "" = none. ok is false if it is not a literal, or may come from
+// elsewhere.
+func (c *Container) Setting(name string) (text string, ok bool) {
 	for _, e := range slices.Backward(c.Env) {
 		if e.Name == name {
-			return e.Value.Text
+			return e.Value.Text, e.From == Literal
 		}
 	}
-	return ""
+	return "", len(c.EnvFrom) == 0 && c.Image != ""
 }
