@@ -23,43 +23,40 @@ func unified(name, before, after string) string {
 	for to < len(a)-from && to < len(b)-from && a[len(a)-1-to] == b[len(b)-1-to] {
 		to++
 	}
-	// Each step is a line of a, of b, or of both.
-	type step struct {
-		sign byte
-		text string
-	}
-	var steps []step
-	for _, s := range a[:from] {
-		steps = append(steps, step{' ', s})
-	}
 	x, y := a[from:len(a)-to], b[from:len(b)-to]
 	common := longest(x, y)
-	for len(x)+len(y) > 0 {
-		switch {
-		case len(common) > 0 && len(x) > 0 && len(y) > 0 && x[0] == common[0] && y[0] == common[0]:
-			steps = append(steps, step{' ', x[0]})
-			x, y, common = x[1:], y[1:], common[1:]
-		case len(x) > 0 && (len(common) == 0 || x[0] != common[0]):
-			steps, x = append(steps, step{'-', x[0]}), x[1:]
-		default:
-			steps, y = append(steps, step{'+', y[0]}), y[1:]
+	// Each step is a line with its sign: of a, of b, or of both.
+	var steps []string
+	add := func(sign string, all []string) {
+		for _, line := range all {
+			steps = append(steps, sign+line)
 		}
 	}
-	for _, s := range a[len(a)-to:] {
-		steps = append(steps, step{' ', s})
+	add(" ", a[:from])
+	for len(x)+len(y) > 0 {
+		sign, of := "+", &y
+		switch next := len(common) > 0; {
+		case next && x[0] == common[0] && y[0] == common[0]:
+			sign, of, y, common = " ", &x, y[1:], common[1:]
+		case len(x) > 0 && !(next && x[0] == common[0]):
+			sign, of = "-", &x
+		}
+		add(sign, (*of)[:1])
+		*of = (*of)[1:]
 	}
+	add(" ", a[len(a)-to:])
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n", name, name)
 	i, j := 0, 0 // lines of a and b before steps[n]
 	for n := 0; n < len(steps); {
-		if steps[n].sign == ' ' {
+		if steps[n][0] == ' ' {
 			n, i, j = n+1, i+1, j+1
 			continue
 		}
 		begin := max(0, n-around)
 		end, quiet := n, 0
 		for k := n; k < len(steps) && quiet <= 2*around; k++ {
-			if quiet++; steps[k].sign != ' ' {
+			if quiet++; steps[k][0] != ' ' {
 				end, quiet = k+1, 0
 			}
 		}
@@ -68,15 +65,15 @@ func unified(name, before, after string) string {
 		var hunk strings.Builder
 		minus, plus := 0, 0
 		for _, s := range steps[begin:stop] {
-			if s.sign != '+' {
+			if s[0] != '+' {
 				minus++
 			}
-			if s.sign != '-' {
+			if s[0] != '-' {
 				plus++
 			}
-			text := strings.TrimSuffix(s.text, "\n")
-			hunk.WriteString(string(s.sign) + strings.TrimSuffix(text, "\r") + "\n")
-			if text == s.text {
+			text := strings.TrimSuffix(s, "\n")
+			hunk.WriteString(strings.TrimSuffix(text, "\r") + "\n")
+			if text == s {
 				hunk.WriteString("\\ No newline at end of file\n")
 			}
 		}

@@ -3,6 +3,7 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ type Pair struct{ Name, Value string }
 type Wanted struct{ Requests, Limits, Env []Pair }
 
 // errShape is the reason for a container that cannot be edited without a rewrite of more than the values.
-var errShape = errors.New("an anchor, an alias, a block of text or another use is in the way")
+var errShape = errors.New("an anchor, an alias, a block of text, a second one or another use is in the way")
 
 // maxSteps bounds the edits of one container.
 const maxSteps = 50
@@ -119,7 +120,9 @@ func (c *Container) variable(t *tree, cn *yaml.Node, want Pair) (e Edit, todo, o
 	case len(has) > 1:
 		return e, true, false
 	case len(has) == 1 && want.Value == "":
-		e, ok = c.RemoveEnv(has[0])
+		if e, ok = c.RemoveEnv(has[0]); !ok {
+			e, ok = t.removeFlow(cn, has[0])
+		}
 		return e, true, ok
 	case want.Value == "" || len(has) == 1 && has[0].From == Literal && has[0].Value.Text == want.Value && has[0].Value.String:
 		return e, false, false
@@ -127,7 +130,9 @@ func (c *Container) variable(t *tree, cn *yaml.Node, want Pair) (e Edit, todo, o
 		e, ok = o.Replace(has[0].Value, want.Value)
 		return e, true, ok
 	case len(has) == 1:
-		e, ok = o.SetLiteral(has[0], want.Value)
+		if e, ok = o.SetLiteral(has[0], want.Value); !ok {
+			e, ok = t.setLiteral(has[0], want.Value)
+		}
 		return e, true, ok
 	}
 	item := mapping(append(pair("name", str(want.Name)), pair("value", str(want.Value))...))
@@ -139,6 +144,60 @@ func (c *Container) variable(t *tree, cn *yaml.Node, want Pair) (e Edit, todo, o
 		e, ok = t.append(env, nil, item)
 	}
 	return e, true, ok
+}
+
+// removeFlow removes a variable from a list in brackets.
+func (t *tree) removeFlow(cn *yaml.Node, e *Env) (Edit, bool) {
+	d, item := t.doc, t.node(e.node)
+	env, _ := value(cn, "env")
+	if env == nil || item == nil || env.Style&yaml.FlowStyle == 0 || anchored(item) {
+		return Edit{}, false
+	}
+	i := slices.Index(env.Content, item)
+	if i < 0 || t.needed(cn, env, i) {
+		return Edit{}, false
+	}
+	start, ok := d.offset(item)
+	end, ok2 := d.last(item)
+	switch {
+	case i > 0:
+		start, ok = d.last(env.Content[i-1])
+	case len(env.Content) > 1:
+		end, ok2 = d.offset(env.Content[1])
+	}
+	if !ok || !ok2 || bytes.ContainsRune(d.file.Text[start:end], '#') {
+		return Edit{}, false
+	}
+	return t.edit(env, start, end, "", splice{index: i, remove: 1})
+}
+
+// setLiteral is SetLiteral for a valueFrom with comments inside: they follow the value.
+func (t *tree) setLiteral(e *Env, text string) (Edit, bool) {
+	d, item := t.doc, t.node(e.node)
+	if item == nil || item.Kind != yaml.MappingNode || item.Style&yaml.FlowStyle != 0 {
+		return Edit{}, false
+	}
+	for i := 0; i+1 < len(item.Content); i += 2 {
+		key, from := item.Content[i], item.Content[i+1]
+		if key.Value != "valueFrom" || anchored(from) {
+			continue
+		}
+		start, ok := d.offset(key)
+		end, ok2 := d.last(from)
+		if !ok || !ok2 {
+			return Edit{}, false
+		}
+		for line := range bytes.Lines(d.file.Text[start:end]) {
+			if _, comment, ok := bytes.Cut(line, []byte(" #")); ok {
+				text += " #" + string(bytes.TrimRight(comment, "\r\n"))
+			} else if comment, ok := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte("#")); ok {
+				text += " #" + string(bytes.TrimRight(comment, "\r\n"))
+			}
+		}
+		value, _, _ := strings.Cut(text, " #")
+		return t.edit(item, start, end, "value: "+inFlow(str(value), false)+text[len(value):], splice{index: i, remove: 2, insert: pair("value", str(value))})
+	}
+	return Edit{}, false
 }
 
 func pairs(all []Pair) *yaml.Node {
@@ -337,8 +396,8 @@ func (c *Container) Templated() bool { return c.Pod.Object.doc.templated() }
 // Setting returns the value that a container gives a variable; "" = none. ok is false if it is not a literal, or may come from
 // elsewhere.
 func (c *Container) Setting(name string) (text string, ok bool) {
-	for _, e := range slices.Backward(c.Env) {
-		if e.Name == name {
+	for i := len(c.Env) - 1; i >= 0; i-- {
+		if e := &c.Env[i]; e.Name == name {
 			return e.Value.Text, e.From == Literal
 		}
 	}

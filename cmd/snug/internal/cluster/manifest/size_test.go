@@ -102,6 +102,15 @@ func TestSize(t *testing.T) {
 		"in one line": {
 			"  - {name: app, image: app, resources: {limits: {memory: 512Mi}}, env: [{name: A, value: b}]}\n",
 			">  - {name: app, image: app, resources: {limits: {memory: 336Mi, cpu: 1000m}, requests: {cpu: 120m, memory: 336Mi}}, env: [{name: A, value: b}, {name: GOMEMLIMIT, value: 302MiB}]}\n"},
+		"a comment in the reference": {
+			"  - name: app\n    image: app\n    env:\n    - name: GOMEMLIMIT\n      valueFrom:\n        # nine tenths\n        resourceFieldRef:\n          resource: limits.memory # of it\n          divisor: \"1\" # bytes\n    resources: {requests: {cpu: 120m, memory: 336Mi}, limits: {cpu: 1000m, memory: 336Mi}}\n",
+			"  - name: app\n    image: app\n    env:\n    - name: GOMEMLIMIT\n>      value: 302MiB # nine tenths # of it # bytes\n    resources: {requests: {cpu: 120m, memory: 336Mi}, limits: {cpu: 1000m, memory: 336Mi}}\n"},
+		"variables in brackets": {
+			"  - name: app\n    image: app\n    env: [{name: GOMAXPROCS, value: \"2\"}, {name: A, value: b}, {name: GOMEMLIMIT, value: 1GiB}] # all\n    resources: {requests: {cpu: 120m, memory: 336Mi}, limits: {cpu: 1000m, memory: 336Mi}}\n",
+			"  - name: app\n    image: app\n>    env: [{name: A, value: b}, {name: GOMEMLIMIT, value: 302MiB}] # all\n    resources: {requests: {cpu: 120m, memory: 336Mi}, limits: {cpu: 1000m, memory: 336Mi}}\n"},
+		"the last in brackets": {
+			"  - name: app\n    image: app\n    env: [{name: GOMEMLIMIT, value: 302MiB}, {name: GOMAXPROCS, value: \"2\"}]\n    resources: {requests: {cpu: 120m, memory: 336Mi}, limits: {cpu: 1000m, memory: 336Mi}}\n",
+			"  - name: app\n    image: app\n>    env: [{name: GOMEMLIMIT, value: 302MiB}]\n    resources: {requests: {cpu: 120m, memory: 336Mi}, limits: {cpu: 1000m, memory: 336Mi}}\n"},
 		"a patch": {
 			"  - name: app\n    resources:\n      limits: {memory: 1Gi}\n",
 			"  - name: app\n>    env:\n>    - name: GOMEMLIMIT\n>      value: 302MiB\n    resources:\n>      limits: {memory: 336Mi, cpu: 1000m}\n>      requests:\n>        cpu: 120m\n>        memory: 336Mi\n"},

@@ -127,40 +127,34 @@ func sizeCurve(d *finding.Size, points []finding.SizePoint, w float64) tmpl.HTML
 			g.Line(m.class, x.at(m.at), above, x.at(m.at), y.from)
 		}
 	}
-	var cpu, total, memory, collections [][2]float64
-	for _, p := range points {
-		at := x.at(p.Memory)
-		cpu = append(cpu, [2]float64{at, panels[0].at(p.GCCores)})
-		if priced {
-			total = append(total, [2]float64{at, price.at(p.Price / cheapest)})
-			memory = append(memory, [2]float64{at, price.at(d.Price.GiB * p.Memory / (1 << 30) / cheapest)})
-			collections = append(collections, [2]float64{at, price.at(d.Price.Core * p.GCCores / cheapest)})
-		}
-	}
 	g.text("head label", "start", left, top-10, "CPU of collections, of a core")
-	g.Path("curve s1", cpu)
-	if priced {
-		g.Path("curve s3 d1", memory)
-		g.Path("curve s2 d2", collections)
-		g.Path("curve s0", total)
-		g.text("head", "start", left, price.to-30, "price, in multiples of the cheapest")
-		sizeKey(g, 2, price.to-10)
-	}
-	for i, p := range points {
-		class := "point k1"
-		if p.Below {
-			class = "point open"
+	line := func(class string, marked bool, y scale, of func(*finding.SizePoint) float64) {
+		var at [][2]float64
+		for i := range points {
+			at = append(at, [2]float64{x.at(points[i].Memory), y.at(of(&points[i]))})
 		}
-		g.circle(class, cpu[i][0], cpu[i][1], 4)
-		if priced {
-			g.circle(class, total[i][0], total[i][1], 4)
-		}
-		if p.Chosen {
-			g.circle("winner", cpu[i][0], cpu[i][1], 8)
-			if priced {
-				g.circle("winner", total[i][0], total[i][1], 8)
+		g.Path(class, at)
+		for i := range points {
+			if !marked {
+				break
+			}
+			mark := "point k1"
+			if points[i].Below {
+				mark = "point open"
+			}
+			g.circle(mark, at[i][0], at[i][1], 4)
+			if points[i].Chosen {
+				g.circle("winner", at[i][0], at[i][1], 8)
 			}
 		}
+	}
+	line("curve s1", true, panels[0], func(p *finding.SizePoint) float64 { return p.GCCores })
+	if priced {
+		g.text("head", "start", left, price.to-30, "price, in multiples of the cheapest")
+		sizeKey(g, 2, price.to-10)
+		line("curve s3 d1", false, price, func(p *finding.SizePoint) float64 { return d.Price.GiB * p.Memory / (1 << 30) / cheapest })
+		line("curve s2 d2", false, price, func(p *finding.SizePoint) float64 { return d.Price.Core * p.GCCores / cheapest })
+		line("curve s0", true, price, func(p *finding.SizePoint) float64 { return p.Price / cheapest })
 	}
 	names(g, marks, x)
 	for _, t := range ticks {
