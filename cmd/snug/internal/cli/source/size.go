@@ -45,6 +45,9 @@ func (f *sizeFlags) check(cmd *cobra.Command, args []string) error {
 			return message.Usage("--size with --"+name, "leave one out")
 		}
 	}
+	if f.file != "" && len(args) == 0 {
+		return message.Usage("no manifest, --size "+message.Quote(string(f.file)), "name one: snug lint --size "+message.Quote(string(f.file))+" MANIFEST")
+	}
 	if f.write && slices.Contains(args, "-") {
 		return message.Usage("no file to write, the input is piped in", "name a file, or leave out --write")
 	}

@@ -87,13 +87,18 @@ func (l *Linter) WriteSize(s *Sized) error {
 func (l *Linter) container(name string) (*sized, error) {
 	var all, found []sized
 	template, service := "", ""
+	var problem error
 	for i := range l.Sources {
 		s := &l.Sources[i]
 		if s.Manifest == nil {
 			continue
 		}
-		if slices.ContainsFunc(s.Manifest.Problems, func(p manifest.Problem) bool { return p.Template }) {
-			template = s.Path
+		for _, p := range s.Manifest.Problems {
+			if p.Template {
+				template = s.Path
+			} else if problem == nil {
+				problem = message.Failed("cannot read, "+p.Why+", "+finding.UTF8(s.Path)+":"+strconv.Itoa(p.Line), "mend it, or name another file")
+			}
 		}
 		for _, o := range s.Manifest.Objects {
 			if o.Form != manifest.Kubernetes {
@@ -130,6 +135,8 @@ func (l *Linter) container(name string) (*sized, error) {
 			hint = "give one file with one of them: " + found[0].at() + ", " + found[1].at()
 		}
 		return nil, message.Usage(what, hint)
+	case problem != nil:
+		return nil, problem
 	case template != "":
 		return nil, message.Failed("the source of a template, "+template, "set them in the chart's values, often resources and env or extraEnv: snug size FILE --patch prints them")
 	case len(all) > 0 && name != "":

@@ -4,7 +4,9 @@ package examine
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -34,14 +36,17 @@ func readSaved(ctx context.Context, name, hint string) (finding.Document, error)
 			return untrusted.Wrap(ctx, standardInput(ctx), "standard input", l)
 		}
 	}
+	var data []byte
 	src, err := open(ctx, name, untrusted.Limits{})
-	if err != nil {
-		return nil, InputFailure(err)
+	if err == nil {
+		data, err = io.ReadAll(src)
+		src.Close()
 	}
-	defer src.Close()
-	data, err := io.ReadAll(src)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, context.Canceled):
 		return nil, InputFailure(err)
+	case err != nil:
+		return nil, message.Failed(err.Error(), hint)
 	}
 	d, err := finding.Decode(data)
 	if err != nil {
