@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -21,6 +22,7 @@ var sick = map[string]func(){
 	"serve": serve, "set": set, "block": block, "live": live, "tight": tight, "churn-heap": churnHeap, "foreign": foreign,
 	"leak": leak, "goroutine-leak": goroutineLeak, "threads": threads, "timers": timers, "timeouts": timeouts, "starts": starts,
 	"messages": messages, "lock": lock, "rwlock": rwlock, "held": held, "stacks": stacks, "writes": writes, "stats": stats, "demand": demand,
+	"workers": workers,
 }
 
 type order struct {
@@ -44,6 +46,31 @@ func set() {
 		runtime.GOMAXPROCS(24)
 	}
 	serve()
+}
+
+// workers is a pool of a size for another machine.
+func workers() {
+	t := text()
+	jobs := make(chan []byte)
+	n := 256
+	if fixed {
+		n = runtime.GOMAXPROCS(0)
+	}
+	for range n {
+		go func() {
+			for job := range jobs {
+				z := gzip.NewWriter(io.Discard)
+				z.Write(job)
+				z.Close()
+				ops.Add(1)
+			}
+		}()
+	}
+	go func() {
+		for {
+			jobs <- t
+		}
+	}()
 }
 
 // block is a service that sleeps in system calls.

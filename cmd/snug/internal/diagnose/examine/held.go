@@ -49,6 +49,7 @@ type crowd struct {
 	blocked                    []float64                // threads that sleep in system calls, by look
 	calls                      map[rules.Holder]float64 // goroutines in system calls, by what makes them
 	always                     map[rules.Holder]float64 // the smallest number of them in a look
+	ready                      map[rules.Holder]float64 // goroutines that wait for a P, by the go statement that created them
 	first, last                map[rules.Holder]float64 // by the go statement that created them
 	finalizing, finalWaits     float64                  // looks that found a finalizer at work, and in which it waited
 	finalizers                 map[rules.Holder]float64 // by function
@@ -77,7 +78,7 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 	if err := e.open(); err != nil {
 		return err
 	}
-	c := &crowd{pid: e.Proc.Pid(), waits: map[rules.Holder]float64{}, calls: map[rules.Holder]float64{}, finalizers: map[rules.Holder]float64{}}
+	c := &crowd{pid: e.Proc.Pid(), waits: map[rules.Holder]float64{}, calls: map[rules.Holder]float64{}, ready: map[rules.Holder]float64{}, finalizers: map[rules.Holder]float64{}}
 	begin := time.Now()
 	for look, looks := 0, crowdLooks; look < looks; look++ {
 		wait := time.NewTimer(time.Until(begin.Add(duration * time.Duration(look) / time.Duration(looks-1))))
@@ -120,6 +121,9 @@ func (c *crowd) add(g *holders.Goroutines, names *holders.Names, at time.Duratio
 			continue
 		case "runnable", "preempted":
 			runnable += float64(group.Count)
+			if by, ok := names.Creator(group.Creator); ok {
+				c.ready[holder(by)] += float64(group.Count)
+			}
 			continue
 		case "syscall":
 			frames := names.Calls(group.Calls)
@@ -202,6 +206,7 @@ func (c *crowd) facts(f *rules.Facts) {
 		f.Blocked = figure.New(mean(c.blocked), "/proc/"+strconv.Itoa(c.pid)+"/task/*/syscall, "+strconv.Itoa(n)+" looks")
 		f.AlwaysBlocked = figure.New(slices.Min(c.blocked), f.Blocked.Source)
 	}
+	f.Queued = largest(c.ready, 1/float64(looks), maxHolders)
 	f.Waiters = largest(c.waits, 1/float64(looks), maxHolders)
 	if f.GoroutineGrowth = observe.Trend(c.at, c.total, minMore, strconv.Itoa(looks)+" looks"); f.GoroutineGrowth != nil {
 		more := map[rules.Holder]float64{}

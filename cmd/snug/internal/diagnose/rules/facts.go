@@ -100,6 +100,7 @@ type Facts struct {
 	// Goroutines by what they do, on average, and threads that sleep in the kernel for them.
 	Running       figure.Of[float64] `json:"running,omitzero"`
 	Runnable      figure.Of[float64] `json:"runnable,omitzero"`       // wait for a P
+	Queued        []Holder           `json:"queued,omitempty"`        // their go statements
 	Calling       figure.Of[float64] `json:"calling,omitzero"`        // are in system calls or in C
 	Callers       []Holder           `json:"callers,omitempty"`       // what makes these calls, without those that were never seen to end
 	Blocked       figure.Of[float64] `json:"blocked,omitzero"`        // threads that sleep in system calls, the runtime's monitor included

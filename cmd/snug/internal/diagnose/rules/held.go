@@ -17,6 +17,8 @@ const (
 	// mostPs is the number of Ps for each core up to which more of them were shown to help
 	// (e2e/prove/advice/block). Each also costs CPU time.
 	mostPs = 16
+	// queueEach is the number of goroutines of one go statement that wait, for each P, from which it is worth a word.
+	queueEach = 32
 )
 
 // asleep returns the threads that sleep in system calls for a while, on average. Those that always
@@ -70,4 +72,20 @@ func procsHeld(f *Facts) *result {
 	}
 	res.verify = f.bench("--gomaxprocs " + whole(p) + "," + whole(n) + "," + whole(2*n))
 	return res
+}
+
+// procsQueue finds far more goroutines of one go statement that could run than there are Ps.
+func procsQueue(f *Facts) *result {
+	p := num(f.Procs)
+	if !(num(f.Busy) >= 0.9*p && num(f.Used) >= minUsed) || len(f.Queued) == 0 || !(f.Queued[0].N >= queueEach*p) || procsHeld(f) != nil || procsTooFew(f) != nil {
+		return nil
+	}
+	by := &f.Queued[0]
+	return &result{
+		severity: finding.SeverityInfo,
+		evidence: append(f.saw(gomaxprocs, runnable, running, used, coresThere), finding.Evidence{
+			What: "wait for a P, started by " + by.Function, Value: by.N, Unit: finding.UnitMean, Source: "goroutines", Raw: by.At,
+		}),
+		fix: "let fewer of the goroutines that " + by.in() + " starts work at a time, by a semaphore or a pool of about GOMAXPROCS: the others keep their memory while they wait, and nothing is done sooner",
+	}
 }

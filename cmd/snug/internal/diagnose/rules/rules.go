@@ -70,6 +70,7 @@ var checks = []struct {
 	{"over-size", overSize},
 	{"procs-too-few", procsTooFew},
 	{"procs-held", procsHeld},
+	{"procs-queue", procsQueue},
 	{"neighbours", neighbours},
 	{"throttled-fit", throttledFit},
 	{"sub-core-quota", subCoreQuota},

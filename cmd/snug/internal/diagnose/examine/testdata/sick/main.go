@@ -17,7 +17,7 @@ func main() {
 	disease := map[string]func(){
 		"timers": timers, "goroutines": goroutines, "messages": messages, "lock": lock, "queue": queue, "stacks": stacks, "calls": calls,
 		"leak": leak, "foreign": foreign, "abandon": abandon, "threads": threads, "none": none, "garbage": garbage, "cache": cache,
-		"blocked": blocked, "served": served, "after": after, "finalizers": finalizers,
+		"blocked": blocked, "served": served, "after": after, "finalizers": finalizers, "pool": pool,
 	}[os.Getenv("DISEASE")]
 	fmt.Println("ready")
 	go disease()
@@ -276,3 +276,16 @@ func finalizers() {
 }
 
 func shut(*handle) { time.Sleep(5 * time.Millisecond) }
+
+// pool has far more workers than Ps.
+func pool() {
+	for range 200 {
+		go work()
+	}
+}
+
+func work() {
+	for {
+		sha256.Sum256(make([]byte, 60<<10))
+	}
+}
