@@ -39,6 +39,9 @@ func Run(t *testing.T, spec Spec) []Result {
 	results := slices.Clone(b.results[from : from+len(spec.Steps)])
 	for i := range results {
 		results[i].Name = spec.Steps[i].Name
+		if left := results[i].Left; len(left) > 0 {
+			t.Errorf("%s: groups left behind: %s; stderr %q", results[i].Name, left, results[i].Stderr)
+		}
 		if testing.Verbose() {
 			t.Logf("%6.2f s %s", results[i].Seconds, results[i].Name)
 		}

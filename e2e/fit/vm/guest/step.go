@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -41,8 +42,15 @@ func carryOut(h wire.Hierarchy, s wire.Step, r *wire.Result) (err error) {
 	if err != nil {
 		return err
 	}
+	before := groupDirs()
 	if err := start(h, s, r); err != nil {
 		return err
+	}
+	for _, dir := range groupDirs() {
+		if !slices.Contains(before, dir) {
+			made = append(made, dir) // so that the next step does not find it
+			r.Left = append(r.Left, strings.TrimPrefix(dir, cgroupRoot))
+		}
 	}
 	for _, name := range s.After {
 		text, err := os.ReadFile(filepath.Join(cgroupRoot, name))
@@ -55,6 +63,18 @@ func carryOut(h wire.Hierarchy, s wire.Step, r *wire.Result) (err error) {
 		r.After[name] = string(text)
 	}
 	return nil
+}
+
+// groupDirs returns the directories of all groups, outermost first.
+func groupDirs() []string {
+	var dirs []string
+	filepath.WalkDir(cgroupRoot, func(dir string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, dir)
+		}
+		return nil
+	})
+	return dirs
 }
 
 // start runs the program until it ends and stores its exit in the result. It returns an error if
