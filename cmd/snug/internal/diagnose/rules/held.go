@@ -77,7 +77,7 @@ func procsHeld(f *Facts) *result {
 // procsQueue finds far more goroutines of one go statement that could run than there are Ps.
 func procsQueue(f *Facts) *result {
 	p := num(f.Procs)
-	if !(num(f.Busy) >= 0.9*p && num(f.Used) >= minUsed) || len(f.Queued) == 0 || !(f.Queued[0].N >= queueEach*p) || procsHeld(f) != nil || procsTooFew(f) != nil {
+	if !(num(f.Busy) >= 0.9*p && num(f.Used) >= minUsed && p >= num(f.Cores)) || len(f.Queued) == 0 || !(f.Queued[0].N >= queueEach*p) || procsHeld(f) != nil {
 		return nil
 	}
 	by := &f.Queued[0]
