@@ -38,7 +38,7 @@ plan < flagvalue, goenv, report/units
 plan, flagvalue < option
 plan < process/
 message, report/units, vet < source/
-limits < figure < process/, profile/promtext, report/, diagnose/, cluster/agent, cluster/fleet, cli/
+limits < figure < process/, profile/promtext, report/, diagnose/, cluster/agent, cluster/needs, cluster/fleet, cli/
 limits < process/goproc
 message, report/finding, report/units < report/metric < report/content < report/chart
 message, report/finding, report/units, report/metric, report/content < report/text < report
@@ -80,7 +80,8 @@ cluster/quantity, cluster/podpatch, cluster/policy, cluster/pod < cluster/review
 cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, cluster/podpatch, cluster/bound < cluster/webhook
 NONE < cluster/bound
 cluster/rest < cluster/guard
-cluster/pod, cluster/podid, cluster/rest, cluster/guard, cluster/bound < cluster/agent
+diagnose/size < cluster/needs < cluster/fleet
+cluster/pod, cluster/podid, cluster/rest, cluster/guard, cluster/bound, cluster/needs < cluster/agent
 cli/ui < cli/fit < cli/small < snug-run
 cli/ui < cli/usage
 cli/ui, cli/usage, cli/explain < cli/look, cli/prove, cli/source, cli/cluster

@@ -51,6 +51,8 @@ type Options struct {
 	Note func(string)
 	// Conventional adds metrics by the names of OpenTelemetry's semantic conventions.
 	Conventional bool
+	// State is a directory for the file of what sizing needs of each workload; "" = the agent keeps it while it runs.
+	State string
 	// Share is the largest share of one CPU that a scan may use, 0 to 1; 0 = no bound.
 	Share float64
 	// Certificate is that of the address; nil = no TLS.
@@ -79,6 +81,7 @@ type Agent struct {
 	made    made // of the last scrape
 
 	heaps heaps // only Scan uses it
+	sizes *sizes
 }
 
 // New returns an agent that has not scanned yet. It fails if Root cannot be read.
@@ -100,7 +103,7 @@ func New(opts Options) (*Agent, error) {
 	if opts.Note == nil {
 		opts.Note = func(string) {}
 	}
-	return &Agent{opts: opts, scanner: s, history: map[string]*history{}}, nil
+	return &Agent{opts: opts, scanner: s, history: map[string]*history{}, sizes: newSizes(opts.State, opts.Node, opts.Note)}, nil
 }
 
 // Close closes the open files. No scan may be running.
@@ -115,6 +118,7 @@ func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 	if err == nil {
 		d = a.document(r)
 		a.keepHeaps(d, time.Now())
+		a.sizes.add(d, a.scanner.known, time.Now())
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -60,6 +60,19 @@ const (
 	found
 	unsupported
 
+	// Workloads: what sizing needs, see package needs.
+	needSeen
+	needLive
+	needRest
+	needOther
+	needUsed
+	needAllocated
+	needCPU
+	needGC
+	needCycles
+	needGoal
+	needThrottled
+
 	// The same figures by the names of OpenTelemetry's semantic conventions, if they are asked for.
 	otelProcs
 	otelMemLimit
@@ -137,6 +150,18 @@ func newRegistry() *registry {
 		found: {"snug_go_container_finding", gauge, "1 for each finding; snug explain ID says what it means.", []string{"id", "severity"}},
 
 		unsupported: {"snug_go_container_unsupported_processes", gauge, "Processes of the container with Go that the agent does not read: in a library, or built by gccgo.", nil},
+
+		needSeen:      {"snug_go_workload_seen_seconds", gauge, "For how long the agent has seen the workload, on this node. This and the next are what snug cluster size decides by; their weights halve every day.", workloadLabels},
+		needLive:      {"snug_go_workload_heap_live_bytes", gauge, "Live heap of a container.", statLabels},
+		needRest:      {"snug_go_workload_go_rest_bytes", gauge, "Memory of a container that Go holds beside objects.", statLabels},
+		needOther:     {"snug_go_workload_other_bytes", gauge, "Memory in use of a container that is not Go's.", statLabels},
+		needUsed:      {"snug_go_workload_used_bytes", gauge, "Memory in use of a container that cannot be reclaimed.", statLabels},
+		needAllocated: {"snug_go_workload_allocated_bytes_per_second", gauge, "Allocation rate of a container.", statLabels},
+		needCPU:       {"snug_go_workload_cpu_cores", gauge, "CPU use of a container's Go processes.", statLabels},
+		needGC:        {"snug_go_workload_gc_cpu_cores", gauge, "CPU use of a container's garbage collections.", statLabels},
+		needCycles:    {"snug_go_workload_gc_cycles_per_second", gauge, "Garbage collections of a container.", statLabels},
+		needGoal:      {"snug_go_workload_heap_goal_bytes", gauge, "Heap goal of a container.", statLabels},
+		needThrottled: {"snug_go_workload_throttled_ratio", gauge, "Share of the periods in which a container was throttled, 0 to 1.", statLabels},
 
 		otelProcs:      {"go_processor_limit", gauge, "go.processor.limit: GOMAXPROCS in force, in Ps.", nil},
 		otelMemLimit:   {"go_memory_limit_bytes", gauge, "go.memory.limit: GOMEMLIMIT in force. Absent if it is off.", nil},
@@ -250,6 +275,7 @@ func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64)
 	for _, values := range slices.SortedFunc(maps.Keys(series), byLabels) {
 		s.container(series[values], pairs(containerLabels[:], values[:]))
 	}
+	a.sizes.scrape(s)
 }
 
 // unsupported counts the processes with Go that is not read, by container.

@@ -55,6 +55,7 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	}
 	cancel()
 	<-scanned
+	a.sizes.end()
 	return err
 }
 
@@ -62,7 +63,7 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 func (a *Agent) server(l net.Listener) (*http.Server, net.Listener) {
 	handler := a.Handler()
 	if a.opts.Guard != nil {
-		handler = a.opts.Guard.Handler(handler, []string{"/", "/findings", "/metrics"}, []string{"/healthz"})
+		handler = a.opts.Guard.Handler(handler, []string{"/", "/findings", "/metrics", "/needs"}, []string{"/healthz"})
 	}
 	l = &bound.Listener{Listener: l, Max: maxConns}
 	if a.opts.Certificate != nil {
@@ -79,6 +80,7 @@ func (a *Agent) server(l net.Listener) (*http.Server, net.Listener) {
 //	/          the page
 //	/findings  the document
 //	/metrics   for Prometheus
+//	/needs     what sizing needs of each workload
 //	/healthz   200 while scans succeed, else 503
 func (a *Agent) Handler() http.Handler {
 	turn := make(chan struct{}, maxMade)
@@ -99,6 +101,7 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("GET /metrics", answers(func(*http.Request) answer { return answer{kind: promtext.ContentType, text: a.metrics()} }))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { a.health().write(w) })
 	mux.HandleFunc("GET /findings", answers(a.findings))
+	mux.HandleFunc("GET /needs", answers(func(*http.Request) answer { return a.needs() }))
 	mux.HandleFunc("GET /{$}", answers(a.page))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
@@ -194,7 +195,7 @@ func keyOf(c *finding.Container) ([4]string, *finding.Workload) {
 	case c.Unit != nil:
 		w.Container = c.Unit
 	case w.Name == nil && c.Pod != nil:
-		w.Name = new("Pod/" + pattern(*c.Pod))
+		w.Name = new("Pod/" + needs.Pattern(*c.Pod))
 	case w.Name == nil:
 		w.Container = c.PodUID
 	}
@@ -203,19 +204,6 @@ func keyOf(c *finding.Container) ([4]string, *finding.Workload) {
 		kind = "unit"
 	}
 	return [4]string{kind, word(w.Namespace), word(w.Name), word(w.Container)}, w
-}
-
-// pattern returns what pods of one workload have in common in their names, if that is unknown: "web-*" for
-// "web-0" and "web-x7k2p", whose last part is random (k8s.io/apimachinery/pkg/util/rand, String).
-func pattern(pod string) string {
-	i := strings.LastIndexByte(pod, '-')
-	last := pod[i+1:]
-	number := last != "" && strings.Trim(last, "0123456789") == ""
-	random := len(last) == 5 && strings.Trim(last, "bcdfghjklmnpqrstvwxz2456789") == ""
-	if i > 0 && (number || random) {
-		return pod[:i] + "-*"
-	}
-	return pod
 }
 
 // Document returns what was added, sorted by an order of Orders; equal workloads by their names.

@@ -221,13 +221,3 @@ func TestNoKubectl(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestPattern(t *testing.T) {
-	for pod, want := range map[string]string{
-		"web-0": "web-*", "web-12": "web-*", "fluentd-x7k2p": "fluentd-*", "fluentd-aeiou": "fluentd-aeiou", "etcd-node-1": "etcd-node-*", "single": "single", "-0": "-0", "a-": "a-", "": "",
-	} {
-		if got := pattern(pod); got != want {
-			t.Errorf("%q: %q, want %q", pod, got, want)
-		}
-	}
-}

@@ -65,7 +65,7 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 		w.seen.Age = age.Seconds()
 	}
 	shared := "it has no memory limit of its own"
-	if ownLimit(first.Limits) {
+	if OwnLimit(first.Limits) {
 		w.seen.Mates, shared = mates(first.Limits, pid)
 	}
 	if w.own = shared == ""; !w.own {
@@ -110,8 +110,8 @@ func unsized(g *goproc.Facts, p *proc.Process, files *goproc.Cache) error {
 	return nil
 }
 
-// ownLimit reports whether the memory limit is the container's own, so that what is charged to it is the container's.
-func ownLimit(l *limits.Limits) bool {
+// OwnLimit reports whether the memory limit is the container's own, so that what is charged to it is the container's.
+func OwnLimit(l *limits.Limits) bool {
 	return l != nil && l.Memory.Hard.State == limits.Known && l.Memory.Soft.State == limits.Known && !l.Memory.Shared && !l.Memory.SoftShared &&
 		l.Memory.Unreclaimable.State == limits.Known
 }

@@ -35,11 +35,15 @@ func (a *answer) cpu() {
 		return
 	}
 	a.request(0)
-	most, of := high, "95 % of the seconds"
+	most, of := high, s.windows()
 	if n, ok := s.CPUMost.Get(); ok {
 		most, of = n, "99 % of the periods of 100 ms"
 	} else {
-		a.say("%s", because("CPU use in bursts shorter than a second", &s.CPUMost))
+		shorter := "a second"
+		if s.Every > 0 {
+			shorter = fmt.Sprintf("%.0f s", s.Every)
+		}
+		a.say("%s", because("CPU use in bursts shorter than "+shorter, &s.CPUMost))
 	}
 	n, why := math.Ceil(most-jitter), fmt.Sprintf("whole cores for %.2f, which %s used at most; a limit reserves nothing", most, of)
 	quota, has := s.Quota.Get()
@@ -75,7 +79,7 @@ func (a *answer) limit(n float64, why string) {
 
 // request decides the CPU request, with the cores that collections take more in the container of the answer.
 func (a *answer) request(more float64) {
-	used, what := a.CPUHigh.N, "95 % of the seconds used at most"
+	used, what := a.CPUHigh.N, a.windows()+" used at most"
 	mean, ok := a.CPUMean.Get()
 	if ok && mean > used {
 		used, what = mean, "the watch used a mean of" // few seconds, or short bursts
@@ -91,6 +95,14 @@ func (a *answer) request(more float64) {
 	if more >= 0.005 {
 		a.CPURequest.Why += fmt.Sprintf("; %.2f for more collections", more)
 	}
+}
+
+// windows returns what CPUHigh is of.
+func (s *Seen) windows() string {
+	if s.Every == 0 {
+		return "95 % of the seconds"
+	}
+	return fmt.Sprintf("95 %% of the times of %.0f s", s.Every)
 }
 
 // cores rounds up to 0.01, from 1 core on to 0.1.

@@ -26,6 +26,11 @@ type Seen struct {
 	Minor       int     // 26 for Go 1.26; 0 = unknown
 	Aware       bool    // the runtime follows the CPU quota
 
+	// Of a workload that agents have seen, in place of a watch.
+	Days  float64 // in which they saw it; 0 = a watch
+	Every float64 // seconds from one look to the next: what CPUHigh is of; 0 = a second
+	Burst float64 // bytes that it allocates a second in a busy time, if more than Allocated
+
 	margin float64 // for what was not seen, a share
 	lives  float64 // bytes of live heap that the answer leaves room for
 	cores  float64 // the CPU limit of the answer
@@ -100,7 +105,7 @@ func (a *answer) unseen() {
 		s.margin = 2 * margin
 		a.say("where its live heap ends: it grew by %s in the watch, and as much is added", mebibytes(s.Growth.N))
 	}
-	if s.Seconds < short {
+	if s.Seconds < short || s.Days > 0 && s.Days < 1 {
 		s.margin = 2 * margin
 	}
 	s.lives = s.LiveMost.N + s.margin*(s.LiveMost.N+s.Other.N) + s.Growth.N
@@ -108,7 +113,11 @@ func (a *answer) unseen() {
 	if s.modelled() == "" {
 		added = "to what lives, to what is not Go's and to the CPU request"
 	}
-	a.say("peaks outside of the %.0f s of the watch: %.0f %% is added %s", s.Seconds, 100*s.margin, added)
+	outside := fmt.Sprintf("outside of the %.0f s of the watch", s.Seconds)
+	if s.Days > 0 {
+		outside = fmt.Sprintf("between two scans, %.0f s apart, and outside of %s", s.Every, span(s.Days))
+	}
+	a.say("peaks %s: %.0f %% is added %s", outside, 100*s.margin, added)
 	if s.Earlier.N > 0 {
 		a.say("a peak before the watch, with %s more: it counts as needed, garbage or not", mebibytes(s.Earlier.N))
 	}
@@ -258,7 +267,10 @@ func (s *Seen) over() float64 { return max(overshoot, s.Over.N) }
 
 // beside returns the bytes that a limit holds beside the heap: the last is what the program allocates while the
 // collector waits for a CPU.
-func (s *Seen) beside() float64 { return s.Rest.N + s.Other.N + s.Allocated.N*period }
+func (s *Seen) beside() float64 { return s.Rest.N + s.Other.N + s.busy()*period }
+
+// busy returns the bytes that the program allocates a second when it has most to do, as far as that is known.
+func (s *Seen) busy() float64 { return max(s.Allocated.N, s.Burst) }
 
 func (s *Seen) gogc() int {
 	if s.GOGC.Known() {
@@ -303,7 +315,7 @@ func (s *Seen) least() float64 { return s.lives + s.Rest.N + s.Other.N + plan.Mi
 func (s *Seen) need() float64 {
 	need := max(0, s.lives-s.Live.N)
 	if s.cores > 0 {
-		need += s.Allocated.N / s.part() * s.cost() / (marking * s.cores)
+		need += s.busy() / s.part() * s.cost() / (marking * s.cores)
 	}
 	return need
 }
@@ -409,6 +421,17 @@ func step(bytes float64) float64 {
 		to = 16 * mib
 	}
 	return math.Ceil(bytes/to) * to
+}
+
+// span names a time in days.
+func span(days float64) string {
+	switch {
+	case days < 2.0/24:
+		return fmt.Sprintf("the %.0f min in which it was seen", 24*60*days)
+	case days < 2:
+		return fmt.Sprintf("the %.0f h in which it was seen", 24*days)
+	}
+	return fmt.Sprintf("the %.0f days in which it was seen", days)
 }
 
 func mebibytes(bytes float64) string { return fmt.Sprintf("%.0f MiB", math.Ceil(bytes/mib)) }

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
+)
+
+const (
+	// keepNeeds is how long a workload is kept that has gone: then its peaks are forgotten too.
+	keepNeeds = 8 * 24 * time.Hour
+	// goneFor is after how long it makes room for another.
+	goneFor = time.Hour
+	// stateEvery is the least time between two writes of the file, which are all that a crash loses.
+	stateEvery = 5 * time.Minute
+)
+
+// stateFile is the name of the file in [Options.State].
+const stateFile = "needs.json"
+
+// sizes keeps what sizing needs of each workload. It is safe for concurrent use.
+type sizes struct {
+	node string
+	file string // "" = none
+	note func(string)
+
+	mu       sync.Mutex
+	of       map[needs.Key]*needs.Workload
+	at       time.Time // of the last scan
+	left     int       // workloads of that scan without room
+	nameless int       // containers of that scan
+
+	written time.Time
+	failed  string // why the last write failed
+}
+
+// newSizes returns what the file in dir has, "" = none. A file that is not this agent's is left as it is, and nothing is
+// written.
+func newSizes(dir, node string, note func(string)) *sizes {
+	s := &sizes{node: node, note: note, of: map[needs.Key]*needs.Workload{}}
+	if dir == "" {
+		return s
+	}
+	s.file = filepath.Join(dir, stateFile)
+	d, err := readState(s.file, node)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		note("error: what was seen of workloads before is not used, and nothing is kept: " + message.Reason(err) + ", " + s.file)
+		note("hint: remove the file, or name another directory with --state")
+		s.file = ""
+	default:
+		for _, w := range d.Workloads {
+			w.Has.None()
+			s.of[w.Key] = w
+		}
+	}
+	return s
+}
+
+func readState(name, node string) (*needs.Document, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return nil, needs.ErrForeign
+	}
+	d, err := needs.Decode(f)
+	if err == nil && d.Node != node {
+		return nil, errors.New("it is that of the node " + message.Typed(d.Node))
+	}
+	return d, err
+}
+
+// add adds a scan, and writes the file if that is due.
+func (s *sizes) add(d *finding.Node, known map[int]*process, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.nameless = now, 0
+	there, left := map[*needs.Workload]float64{}, map[needs.Key]bool{}
+	for i := range d.Containers {
+		c := &d.Containers[i]
+		key, ok := needs.KeyOf(c)
+		if !ok {
+			if c.Unit == nil {
+				s.nameless++
+			}
+			continue
+		}
+		w := s.of[key]
+		if w == nil {
+			if len(s.of) >= needs.MaxWorkloads && !s.makeRoom(now) {
+				left[key] = true
+				continue
+			}
+			w = &needs.Workload{Key: key, First: now, Last: now}
+			s.of[key] = w
+		}
+		if _, begun := there[w]; !begun {
+			w.DecayTo(now)
+			w.Has.None()
+			w.Mates, w.Why = 0, ""
+		}
+		there[w] = max(there[w], sampleSize(w, c, known))
+	}
+	s.left = len(left)
+	for key, w := range s.of {
+		took, is := there[w]
+		switch {
+		case is:
+			if w.Seen += took; took > 0 {
+				w.Every = took
+			}
+		case now.Sub(w.Last) > keepNeeds:
+			delete(s.of, key)
+		default:
+			w.Has.None()
+		}
+	}
+	if s.file != "" && now.Sub(s.written) >= stateEvery {
+		s.write(now)
+	}
+}
+
+// makeRoom forgets the workload that went first, if it is gone for some time.
+func (s *sizes) makeRoom(now time.Time) bool {
+	var oldest *needs.Workload
+	for _, w := range s.of {
+		if now.Sub(w.Last) >= goneFor && (oldest == nil || w.Last.Before(oldest.Last)) {
+			oldest = w
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(s.of, oldest.Key)
+	return true
+}
+
+// sampleSize adds a container of a scan to its workload, and returns the seconds that it stands for: from the scan before.
+func sampleSize(w *needs.Workload, c *finding.Container, known map[int]*process) (seconds float64) {
+	h := &w.Has
+	h.Containers++
+	if c.MemoryLimit.Known() {
+		h.Limit.Add(float64(c.MemoryLimit.N))
+	}
+	if c.Request.Known() {
+		h.Request.Add(c.Request.N)
+	}
+	if c.Quota.Known() {
+		h.Quota.Add(c.Quota.N)
+	}
+	w.Mates = max(w.Mates, len(c.Processes))
+	first := known[c.Processes[0].PID]
+	if first == nil || first.prev.Go == nil {
+		return 0
+	}
+	took := first.last.At.Sub(first.prev.At).Seconds()
+	if took <= 0 {
+		return 0
+	}
+	if c.Used.Known() {
+		w.CPU.Add(c.Used.N, took)
+	}
+	x, y := first.prev.Limits, first.last.Limits
+	used := 0.0
+	if examine.OwnLimit(y) {
+		used = float64(y.Memory.Unreclaimable.N)
+	} else {
+		for i := range c.Processes {
+			used += float64(c.Processes[i].Memory.N)
+		}
+	}
+	w.Used.Add(used, took)
+	if share, ok := observe.Throttled(x, y); ok && x != nil {
+		periods := float64(y.CPU.Throttle.Periods.N - x.CPU.Throttle.Periods.N)
+		w.Throttle.Whole += periods
+		w.Throttle.Part += share * periods
+	}
+	if len(c.Processes) == 1 {
+		first.sampleHeap(w, used, took)
+	}
+	g := first.last.Go
+	h.Minor, h.CPUs, h.Procs, h.GOGC, h.Bound = g.Exe.Minor, g.CPUs, g.GOMAXPROCS.N, nil, g.GOMEMLIMIT.N
+	h.Aware = c.Processes[0].Aware != nil && *c.Processes[0].Aware
+	if g.GOGC.Known() {
+		h.GOGC = &g.GOGC.N
+	}
+	return took
+}
+
+// sampleHeap adds the heap of a process that is alone in its container, which uses some bytes.
+func (e *process) sampleHeap(w *needs.Workload, used, took float64) {
+	a, b := e.prev.Go, e.last.Go
+	if n := b.Collections; b.HeapMarked.Known() && n.Known() && n.N > 0 {
+		w.Live.Add(float64(b.HeapMarked.N), took)
+	}
+	if b.Mapped.Known() && b.HeapLive.Known() {
+		mapped := float64(b.Mapped.N)
+		w.Rest.Add(max(0, mapped-float64(b.HeapLive.N)), took)
+		w.Other.Add(max(0, used-min(mapped, float64(b.Stat.RSSBytes))), took)
+	}
+	if b.HeapGoal.Known() {
+		w.Goal += float64(b.HeapGoal.N) * took
+		w.GoalFor += took
+	}
+	if a.Allocated.Known() && b.Allocated.Known() && b.Allocated.N >= a.Allocated.N {
+		w.Allocated.Add(float64(b.Allocated.N-a.Allocated.N)/took, took)
+	}
+	if n := growth(a.Collections, b.Collections); n >= 0 {
+		w.Cycles += n
+		w.Heap += took
+	}
+	if a.CPU.Known() && b.CPU.Known() {
+		// Marking by idle Ps counts: in a container it is CPU time like any other.
+		x, y := &a.CPU.N, &b.CPU.N
+		gc := (y.GCTotal - x.GCTotal).Seconds()
+		if busy := gc + (y.User - x.User + y.Scavenge - x.Scavenge).Seconds(); gc >= 0 && busy >= gc {
+			w.GC += gc
+			w.Busy += busy
+		}
+	}
+	for _, why := range [...]string{b.HeapMarked.Why, b.Allocated.Why, b.CPU.Why, b.Mapped.Why, b.Hint} {
+		if why != "" && w.Why == "" {
+			w.Why = short(why)
+		}
+	}
+}
+
+// document returns what is kept, as of the last scan.
+func (s *sizes) document() *needs.Document {
+	d := &needs.Document{Node: s.node, At: s.at, LeftOut: s.left, Nameless: s.nameless, Workloads: slices.Collect(maps.Values(s.of))}
+	slices.SortFunc(d.Workloads, func(a, b *needs.Workload) int {
+		return strings.Compare(a.Namespace+"/"+a.Workload+"/"+a.Container, b.Namespace+"/"+b.Workload+"/"+b.Container)
+	})
+	return d
+}
+
+// encode returns the text of the document.
+func (s *sizes) encode() ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.document().Encode()
+}
+
+// write writes the file, and notes an error that differs from the one before.
+func (s *sizes) write(now time.Time) {
+	s.written = now
+	text, err := s.document().Encode()
+	if err == nil && len(text) > needs.MaxBytes {
+		err = errors.New("too much to keep")
+	}
+	if err == nil {
+		err = outfile.Replace(s.file, append(bytes.TrimSpace(text), '\n'))
+	}
+	said := ""
+	if err != nil {
+		said = "error: what was seen of workloads is not kept: " + message.Reason(err) + ", " + s.file
+	}
+	if said != s.failed {
+		if s.failed = said; said != "" {
+			s.note(said)
+		} else {
+			s.note("note: what was seen of workloads is kept again")
+		}
+	}
+}
+
+// end writes the file a last time.
+func (s *sizes) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file != "" && !s.at.IsZero() && !s.at.Equal(s.written) {
+		s.write(s.at)
+	}
+}
+
+// needs answers with what sizing needs of each workload.
+func (a *Agent) needs() answer {
+	if d, _ := a.Last(); d == nil {
+		return notNow("no scan yet")
+	}
+	text, err := a.sizes.encode()
+	if err != nil {
+		return notNow("the document cannot be written")
+	}
+	return answer{kind: "application/json", text: text}
+}

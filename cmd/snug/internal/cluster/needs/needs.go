@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package needs
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// Key names the containers of one name in all pods of a workload.
+type Key struct {
+	Namespace string `json:"namespace"`
+	Workload  string `json:"workload"` // "Deployment/web"
+	Container string `json:"container"`
+}
+
+// KeyOf returns the key of a container of the last scan; false = its workload is unknown, or it is none: a shell's
+// group. A service of the node is one.
+func KeyOf(c *finding.Container) (Key, bool) {
+	switch {
+	case c.Unit != nil:
+		return Key{Container: *c.Unit}, strings.HasSuffix(*c.Unit, ".service")
+	case c.Namespace == nil || c.Pod == nil || c.Name == nil:
+		return Key{}, false
+	case c.Workload != nil:
+		return Key{*c.Namespace, *c.Workload, *c.Name}, true
+	}
+	return Key{*c.Namespace, "Pod/" + Pattern(*c.Pod), *c.Name}, true
+}
+
+// Pattern returns what pods of one workload have in common in their names, if that is unknown: "web-*" for
+// "web-0" and "web-x7k2p", whose last part is random (k8s.io/apimachinery/pkg/util/rand, String).
+func Pattern(pod string) string {
+	i := strings.LastIndexByte(pod, '-')
+	last := pod[i+1:]
+	number := last != "" && strings.Trim(last, "0123456789") == ""
+	random := len(last) == 5 && strings.Trim(last, "bcdfghjklmnpqrstvwxz2456789") == ""
+	if i > 0 && (number || random) {
+		return pod[:i] + "-*"
+	}
+	return pod
+}
+
+// Workload is what was seen of the containers of a workload. A figure that was never read has an empty sketch.
+type Workload struct {
+	Key
+	First time.Time `json:"first"`        // when it was first seen
+	Last  time.Time `json:"last"`         // when it was last seen; weights are as of then
+	Seen  float64   `json:"seen_seconds"` // in which at least one container was seen
+	Every float64   `json:"interval_seconds"`
+
+	Live      Sketch `json:"live_heap_bytes"` // what the last collection found in use
+	Rest      Sketch `json:"go_rest_bytes"`   // held by Go beside objects
+	Other     Sketch `json:"other_bytes"`     // in use, and not Go's
+	Used      Sketch `json:"used_bytes"`      // that cannot be reclaimed
+	Allocated Sketch `json:"allocated_bytes"` // a second
+	CPU       Sketch `json:"used_cores"`      // by its Go processes
+
+	Counts
+	Throttle Share  `json:"throttled"` // periods
+	Has      Has    `json:"has"`
+	Mates    int    `json:"processes"`     // Go processes of a container, at most; with several the heap is not read
+	Why      string `json:"why,omitempty"` // the reason why a figure is unknown; "" = all are known
+}
+
+// Counts are sums that decay as the weights of a [Sketch] do.
+type Counts struct {
+	Cycles  float64 `json:"collections"`
+	Heap    float64 `json:"heap_seconds"` // in which collections were counted
+	GC      float64 `json:"gc_seconds"`   // of Ps
+	Busy    float64 `json:"busy_seconds"` // of Ps, of them GC seconds in collections
+	Goal    float64 `json:"goal_sum"`     // heap goals in bytes times seconds
+	GoalFor float64 `json:"goal_seconds"`
+}
+
+// Share is a part of a whole.
+type Share struct {
+	Part  float64 `json:"part"`
+	Whole float64 `json:"whole"`
+}
+
+// Has is what the containers of the last scan with one have.
+type Has struct {
+	Containers int    `json:"containers"`
+	Limit      Amount `json:"memory_limit_bytes"`
+	Request    Amount `json:"cpu_request_cores"`
+	Quota      Amount `json:"cpu_quota_cores"`
+	// Those of the container that was read last.
+	Minor int   `json:"go_minor"`      // 26 for Go 1.26; 0 = unknown
+	CPUs  int   `json:"cpus"`          // that it may run on; 0 = unknown
+	Procs int   `json:"gomaxprocs"`    // 0 = unknown
+	GOGC  *int  `json:"gogc_percent"`  // -1 = off; nil = unknown
+	Bound int64 `json:"gomemlimit"`    // 0 = none, or unknown
+	Aware bool  `json:"follows_quota"` // the runtime does
+}
+
+// None leaves no container.
+func (h *Has) None() { h.Containers, h.Limit, h.Request, h.Quota = 0, Amount{}, Amount{}, Amount{} }
+
+// Amount is a limit of several containers.
+type Amount struct {
+	N     int     `json:"n"`   // that have it
+	Sum   float64 `json:"sum"` // of theirs
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
+}
+
+// Add adds the limit of a container.
+func (a *Amount) Add(v float64) { a.Merge(Amount{1, v, v, v}) }
+
+// Merge adds the limits of other containers.
+func (a *Amount) Merge(o Amount) {
+	if o.N == 0 {
+		return
+	}
+	if a.N == 0 || o.Least < a.Least {
+		a.Least = o.Least
+	}
+	a.N, a.Sum, a.Most = a.N+o.N, a.Sum+o.Sum, max(a.Most, o.Most)
+}
+
+// sketches returns all of them.
+func (w *Workload) sketches() [6]*Sketch {
+	return [...]*Sketch{&w.Live, &w.Rest, &w.Other, &w.Used, &w.Allocated, &w.CPU}
+}
+
+// sums returns all that decays beside sketches.
+func (w *Workload) sums() [8]*float64 {
+	c := &w.Counts
+	return [...]*float64{&c.Cycles, &c.Heap, &c.GC, &c.Busy, &c.Goal, &c.GoalFor, &w.Throttle.Part, &w.Throttle.Whole}
+}
+
+// DecayTo makes its weights those of a later time. Times before Last change nothing.
+func (w *Workload) DecayTo(at time.Time) {
+	passed := at.Sub(w.Last).Seconds()
+	if passed <= 0 {
+		return
+	}
+	factor := math.Exp2(-passed / HalfLife)
+	for _, s := range w.sketches() {
+		s.Decay(factor)
+	}
+	for _, n := range w.sums() {
+		*n *= factor
+	}
+	w.Last = at
+}
+
+// Merge adds what another node has seen of the same workload. It decays the older one of both.
+func (w *Workload) Merge(o *Workload) {
+	other := *o
+	for _, s := range other.sketches() {
+		s.Buckets = append(weights(nil), s.Buckets...)
+	}
+	w.DecayTo(other.Last)
+	other.DecayTo(w.Last)
+	if other.First.Before(w.First) {
+		w.First = other.First
+	}
+	w.Seen, w.Every, w.Mates = max(w.Seen, other.Seen), max(w.Every, other.Every), max(w.Mates, other.Mates)
+	mine, theirs := w.sketches(), other.sketches()
+	for i := range mine {
+		mine[i].Merge(theirs[i])
+	}
+	sums, others := w.sums(), other.sums()
+	for i := range sums {
+		*sums[i] += *others[i]
+	}
+	if w.Why == "" {
+		w.Why = other.Why
+	}
+	h, g := &w.Has, &other.Has
+	h.Containers += g.Containers
+	h.Limit.Merge(g.Limit)
+	h.Request.Merge(g.Request)
+	h.Quota.Merge(g.Quota)
+	if h.Minor == 0 {
+		limit, request, quota, n := h.Limit, h.Request, h.Quota, h.Containers
+		*h = *g
+		h.Limit, h.Request, h.Quota, h.Containers = limit, request, quota, n
+	}
+}
