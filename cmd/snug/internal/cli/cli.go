@@ -60,10 +60,10 @@ func plugin(program string) bool {
 	return strings.HasPrefix(filepath.Base(program), "kubectl-snug")
 }
 
-// ofCluster returns the commands of kubectl's plug-in: ps, top and doctor are about the cluster.
+// ofCluster returns the commands of kubectl's plug-in: ps, top, doctor and size are about the cluster.
 func ofCluster() []root.Group {
 	all := slices.Clone(groups)
-	all[0].Commands = []func(*ui.UI) *cobra.Command{cluster.NewFleetPS, cluster.NewFleetTop, cluster.NewFleetDoctor, look.NewProfile, look.NewTrace}
+	all[0].Commands = []func(*ui.UI) *cobra.Command{cluster.NewFleetPS, cluster.NewFleetTop, cluster.NewFleetDoctor, cluster.NewFleetSize, look.NewProfile, look.NewTrace}
 	return all
 }
 

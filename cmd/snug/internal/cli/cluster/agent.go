@@ -37,6 +37,7 @@ type agentOptions struct {
 	auth     bool
 	cert     flagvalue.Text
 	key      flagvalue.Text
+	state    flagvalue.Text
 }
 
 const (
@@ -58,6 +59,7 @@ func NewAgent(u *ui.UI) *cobra.Command {
   /          a page for people
   /findings  the same as JSON
   /metrics   for Prometheus
+  /needs     what snug cluster size decides by
   /healthz   200 while scans succeed, else 503
 
 In the JSON document, containers[] lists containers with Go processes, and groups of the
@@ -80,6 +82,10 @@ the pods of the node NODE_NAME, with workloads and images. Its service account n
 rights to list and watch pods. Without names it shows a pod's UID and a container's id.
 snug cluster webhook needs agents with --names=api.
 
+With --state it keeps what it has seen of workloads in a file of that directory, of less than
+a megabyte, so that snug cluster size knows it after a restart. A file there that is not its
+own it leaves as it is. Nothing else is written.
+
 With --auth it serves over TLS, and everything but /healthz only to those whom the API server
 permits it: they send a token of the cluster, and a ClusterRole permits them to get the path
 (nonResourceURLs: /metrics). Its own service account needs the ClusterRole
@@ -96,6 +102,9 @@ webhook cannot ask agents with --auth.`,
 			}
 			if u.JSON && !o.once {
 				return message.Usage("--json without --once", "a running agent serves the document at /findings")
+			}
+			if o.state != "" && o.once {
+				return message.Usage("--state with --once", "leave one out")
 			}
 			if (o.cert == "") != (o.key == "") {
 				return message.Usage("--cert-file and --key-file belong together", "name both files, or none")
@@ -117,6 +126,7 @@ webhook cannot ask agents with --auth.`,
 	cmd.Flags().BoolVar(&o.auth, "auth", false, "serve over TLS, and only to whom the API server permits it")
 	cmd.Flags().Var(&o.cert, "cert-file", "serve over TLS with the certificate in `FILE`, PEM")
 	cmd.Flags().Var(&o.key, "key-file", "its key in `FILE`, PEM")
+	cmd.Flags().Var(&o.state, "state", "keep what was seen of workloads in a file of `DIR`")
 	cmd.Flags().BoolVar(&o.once, "once", false, "scan once, print the result, and exit")
 	return cmd
 }
@@ -125,7 +135,7 @@ webhook cannot ask agents with --auth.`,
 func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 	opts := agent.Options{
 		Interval: o.interval, Files: observe.NewFiles(), Root: string(o.root), Outside: o.noMem, Node: u.Getenv("NODE_NAME"),
-		Conventional: o.otel,
+		Conventional: o.otel, State: string(o.state),
 	}
 	if !o.once {
 		opts.Share, opts.Note = agentShare, func(text string) { u.Note("%s", text) }

@@ -37,9 +37,14 @@ API server's proxy: you need the rights to list pods and to get pods/proxy where
 are. A NAME is that of a workload or a pod, with or without kind and namespace.`
 
 func (o *fleetOptions) add(cmd *cobra.Command) {
+	o.addCluster(cmd)
+	cmd.Flags().VarP(&o.selector, "selector", "l", "only pods with these `LABELS`, as kubectl get -l")
+}
+
+// addCluster adds the flags that say which cluster, and which namespace of it.
+func (o *fleetOptions) addCluster(cmd *cobra.Command) {
 	cmd.Flags().VarP(&o.namespace, "namespace", "n", "only pods of the namespace `NAME`")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "pods of all namespaces, as without --namespace")
-	cmd.Flags().VarP(&o.selector, "selector", "l", "only pods with these `LABELS`, as kubectl get -l")
 	cmd.Flags().Var(&o.context, "context", "the `CONTEXT` of kubectl")
 	cmd.Flags().Var(&o.kubeconfig, "kubeconfig", "the `FILE` of kubectl's configuration")
 }
@@ -263,8 +268,8 @@ func (o *fleetOptions) look(ctx context.Context, u *ui.UI) (*finding.Fleet, erro
 	if fleet.Orders[o.sort] == nil {
 		return nil, message.Usage("wrong value, --sort "+message.Typed(o.sort), "write "+strings.Join(slices.Sorted(maps.Keys(fleet.Orders)), ", "))
 	}
-	if o.all && o.namespace != "" {
-		return nil, message.Usage("--all-namespaces with --namespace", "leave one out")
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	k := o.kubectl()
 	sum := fleet.Sum{Filter: fleet.Filter{Namespace: string(o.namespace), Names: o.names}}
@@ -273,16 +278,33 @@ func (o *fleetOptions) look(ctx context.Context, u *ui.UI) (*finding.Fleet, erro
 		return nil, err
 	}
 	d := sum.Document(o.sort, at)
-	switch {
-	case d.Agents == 0:
-		return nil, message.Failed("no snug agent in this cluster", "helm install snug oci://ghcr.io/snug-go/charts/snug --namespace snug --create-namespace starts one on each node; "+called(u)+" doctor --ephemeral POD does without")
-	case len(d.Silent) == d.Agents:
-		one := d.Silent[0]
-		return nil, message.Failed("no agent answers: "+cmp.Or(one.Node, one.Pod)+": "+one.Why, hintFor(one))
-	case d.Containers == 0 && len(o.names) > 0:
+	if err := unanswered(u, d.Agents, d.Silent); err != nil {
+		return nil, err
+	}
+	if d.Containers == 0 && len(o.names) > 0 {
 		return nil, message.Failed("no such Go workload, "+message.Typed(o.names...), called(u)+" ps lists them")
 	}
 	return d, nil
+}
+
+// check returns the error of flags that contradict each other.
+func (o *fleetOptions) check() error {
+	if o.all && o.namespace != "" {
+		return message.Usage("--all-namespaces with --namespace", "leave one out")
+	}
+	return nil
+}
+
+// unanswered returns the error of a cluster in which no agent answers.
+func unanswered(u *ui.UI, agents int, silent []finding.SilentAgent) error {
+	switch {
+	case agents == 0:
+		return message.Failed("no snug agent in this cluster", "helm install snug oci://ghcr.io/snug-go/charts/snug --namespace snug --create-namespace starts one on each node; "+called(u)+" doctor --ephemeral POD does without")
+	case len(silent) == agents:
+		one := silent[0]
+		return message.Failed("no agent answers: "+cmp.Or(one.Node, one.Pod)+": "+one.Why, hintFor(one))
+	}
+	return nil
 }
 
 // hintFor returns what helps against the silence of all agents.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -170,15 +169,4 @@ func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 }
 
 // priceOf reads "0.04,0.004"; "" = the default.
-func priceOf(text string) (size.Price, error) {
-	if text == "" {
-		return size.Fargate, nil
-	}
-	core, gib, _ := strings.Cut(text, ",")
-	c, err1 := strconv.ParseFloat(core, 64)
-	g, err2 := strconv.ParseFloat(gib, 64)
-	if err1 != nil || err2 != nil || !(c >= 1e-9 && c < 1e9 && g >= 1e-9 && g < 1e9) {
-		return size.Price{}, message.Usage("wrong value, --price "+message.Typed(text), "write two numbers above 0, such as 0.04,0.004")
-	}
-	return size.Price{Core: c, GiB: g}, nil
-}
+func priceOf(text string) (size.Price, error) { return size.ParsePrice(text) }

@@ -17,6 +17,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
@@ -159,15 +160,9 @@ func (s *sizes) makeRoom(now time.Time) bool {
 func sampleSize(w *needs.Workload, c *finding.Container, known map[int]*process) (seconds float64) {
 	h := &w.Has
 	h.Containers++
-	if c.MemoryLimit.Known() {
-		h.Limit.Add(float64(c.MemoryLimit.N))
-	}
-	if c.Request.Known() {
-		h.Request.Add(c.Request.N)
-	}
-	if c.Quota.Known() {
-		h.Quota.Add(c.Quota.N)
-	}
+	h.Limit.Add(figure.As[float64](c.MemoryLimit))
+	h.Request.Add(c.Request)
+	h.Quota.Add(c.Quota)
 	w.Mates = max(w.Mates, len(c.Processes))
 	first := known[c.Processes[0].PID]
 	if first == nil || first.prev.Go == nil {

@@ -39,28 +39,48 @@ type Answer struct {
 // answer on, one at a time.
 func Ask(ctx context.Context, client *http.Client, address string, agents []Agent, pass func(Answer)) {
 	var mu sync.Mutex
+	each(agents, func(a Agent) {
+		answer := Answer{Agent: a}
+		if a.Why == "" {
+			var err error
+			if answer.Node, err = ask(ctx, client, address+a.path("findings")); err != nil {
+				answer.Why = err.Error()
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		pass(answer)
+	})
+}
+
+// each calls visit for all agents, some at a time.
+func each(agents []Agent, visit func(Agent)) {
 	var all sync.WaitGroup
 	turn := make(chan struct{}, maxAsked)
 	for _, a := range agents {
 		turn <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turn }()
-			answer := Answer{Agent: a}
-			if a.Why == "" {
-				var err error
-				if answer.Node, err = ask(ctx, client, address+a.path()); err != nil {
-					answer.Why = err.Error()
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			pass(answer)
+			visit(a)
 		})
 	}
 	all.Wait()
 }
 
 func ask(ctx context.Context, client *http.Client, url string) (*finding.Node, error) {
+	text, err := get(ctx, client, url)
+	if err != nil {
+		return nil, err
+	}
+	var d finding.Node
+	if err := json.Unmarshal(text, &d); err != nil || d.Kind != finding.KindAgent {
+		return nil, errors.New("what it says is no document of an agent")
+	}
+	return &d, nil
+}
+
+// get returns the text of an answer.
+func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -84,11 +104,7 @@ func ask(ctx context.Context, client *http.Client, url string) (*finding.Node, e
 	case len(text) > maxAnswer:
 		return nil, errors.New("its document is too large")
 	}
-	var d finding.Node
-	if err := json.Unmarshal(text, &d); err != nil || d.Kind != finding.KindAgent {
-		return nil, errors.New("what it says is no document of an agent")
-	}
-	return &d, nil
+	return text, nil
 }
 
 // refusal returns the error of an answer: the message of the API server, or the agent's.

@@ -78,6 +78,10 @@ func kubectl(args []string) {
 
 func serve(w http.ResponseWriter, r *http.Request) {
 	var i int
+	if n, err := fmt.Sscanf(r.URL.Path, "/api/v1/namespaces/snug/pods/snug-agent-%03d:9464/proxy/needs", &i); n == 1 && err == nil {
+		serveNeeds(w, r, i)
+		return
+	}
 	if n, err := fmt.Sscanf(r.URL.Path, "/api/v1/namespaces/snug/pods/snug-agent-%03d:9464/proxy/findings", &i); n != 1 || err != nil {
 		http.NotFound(w, r)
 		return

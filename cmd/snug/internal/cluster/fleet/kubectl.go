@@ -242,7 +242,7 @@ func (k *Kubectl) Target(ctx context.Context, namespace, pod string) (string, er
 }
 
 // answers are the only paths that the proxy passes on.
-const answers = `^/api/v1/namespaces/[^/]+/pods/[^/]+/proxy/findings$`
+const answers = `^/api/v1/namespaces/[^/]+/pods/[^/]+/proxy/(findings|needs)$`
 
 // Proxy starts `kubectl proxy`, which adds the credentials, on a socket that only this user can open. It
 // returns a client and the address for it. Call stop at the end.
@@ -307,7 +307,7 @@ func (k *Kubectl) Proxy(ctx context.Context) (client *http.Client, address strin
 	return &http.Client{Transport: transport, Timeout: answerTimeout}, "http://" + at, stop, nil
 }
 
-// path returns the path of an agent's document behind the API server.
-func (a *Agent) path() string {
-	return fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/proxy/findings", a.Namespace, a.Pod+":"+strconv.Itoa(a.Port))
+// path returns the path of a document of an agent behind the API server.
+func (a *Agent) path(document string) string {
+	return fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/proxy/%s", a.Namespace, a.Pod+":"+strconv.Itoa(a.Port), document)
 }

@@ -100,7 +100,7 @@ func (w *Workload) amounts() (all []float64) {
 		all = append(all, *n)
 	}
 	for _, a := range [...]Amount{w.Has.Limit, w.Has.Request, w.Has.Quota} {
-		all = append(all, float64(a.N), a.Sum, a.Least, a.Most)
+		all = append(all, float64(a.N), float64(a.None), a.Sum, a.Least, a.Most)
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -102,17 +103,40 @@ func (h *Has) None() { h.Containers, h.Limit, h.Request, h.Quota = 0, Amount{}, 
 
 // Amount is a limit of several containers.
 type Amount struct {
-	N     int     `json:"n"`   // that have it
-	Sum   float64 `json:"sum"` // of theirs
+	N     int     `json:"n"`    // that have it
+	None  int     `json:"none"` // that have none; of the others it is unknown
+	Sum   float64 `json:"sum"`  // of theirs
 	Least float64 `json:"least"`
 	Most  float64 `json:"most"`
 }
 
 // Add adds the limit of a container.
-func (a *Amount) Add(v float64) { a.Merge(Amount{1, v, v, v}) }
+func (a *Amount) Add(f figure.Of[float64]) {
+	switch {
+	case f.Known():
+		a.Merge(Amount{1, 0, f.N, f.N, f.N})
+	case f.Read():
+		a.None++
+	}
+}
+
+// Span returns the least and the largest of some containers.
+func (a *Amount) Span(containers int) finding.Span[float64] {
+	s := finding.Span[float64]{None: a.None, Unknown: containers - a.N - a.None}
+	switch {
+	case a.N > 0:
+		s.Least.Know(a.Least, "")
+		s.Most.Know(a.Most, "")
+	case s.Unknown == 0:
+		s.Least.None()
+		s.Most.None()
+	}
+	return s
+}
 
 // Merge adds the limits of other containers.
 func (a *Amount) Merge(o Amount) {
+	a.None += o.None
 	if o.N == 0 {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
 
 const mib = 1 << 20
@@ -134,9 +135,10 @@ func seen(hours int, live float64, end time.Time) *Workload {
 	w := &Workload{Key: Key{"shop", "Deployment/web", "app"}, First: end.Add(time.Duration(-hours) * time.Hour), Last: end.Add(time.Duration(-hours) * time.Hour), Every: 60}
 	gogc := 100
 	w.Has = Has{Containers: 2, Minor: 26, CPUs: 4, GOGC: &gogc, Aware: true}
-	w.Has.Limit.Add(1024 * mib)
-	w.Has.Limit.Add(2048 * mib)
-	w.Has.Request.Add(1)
+	w.Has.Limit.Add(figure.New(1024.0*mib, ""))
+	w.Has.Limit.Add(figure.New(2048.0*mib, ""))
+	w.Has.Request.Add(figure.New(1.0, ""))
+	w.Has.Quota.Add(figure.None[float64](""))
 	for i := range 60 * hours {
 		w.DecayTo(w.First.Add(time.Duration(i+1) * time.Minute))
 		x := live * mib
@@ -161,8 +163,11 @@ func TestMerge(t *testing.T) {
 	x.Merge(b)
 	y.Merge(a)
 	for _, m := range []*Workload{&x, &y} {
-		if !m.First.Equal(noon.Add(-5*time.Hour)) || !m.Last.Equal(noon) || m.Seen != 5*3600 || m.Has.Containers != 4 || m.Has.Limit != (Amount{4, 6144 * mib, 1024 * mib, 2048 * mib}) {
+		if !m.First.Equal(noon.Add(-5*time.Hour)) || !m.Last.Equal(noon) || m.Seen != 5*3600 || m.Has.Containers != 4 || m.Has.Limit != (Amount{4, 0, 6144 * mib, 1024 * mib, 2048 * mib}) {
 			t.Errorf("%+v", m)
+		}
+		if q := m.Has.Quota.Span(4); q.None != 2 || q.Unknown != 2 || q.Least.Read() {
+			t.Errorf("%+v", q)
 		}
 		if got, _ := m.Live.Quantile(1); got < 390*mib || got > 1.05*390*mib {
 			t.Errorf("most %v", got/mib)
@@ -187,7 +192,7 @@ func TestSize(t *testing.T) {
 	if d.Memory.Value == nil || *d.Memory.Value < 180*mib || *d.Memory.Value > 400*mib || *d.Memory.Least > *d.Memory.Value || len(d.Curve) == 0 {
 		t.Errorf("%+v", d.Memory)
 	}
-	if v := *d.CPURequest.Value; v < 0.2*1.15 || v > 0.26 || !strings.Contains(d.CPURequest.Why, "95 % of the times of 60 s") {
+	if v := *d.CPURequest.Value; v < 0.2*1.15 || v > 0.26 || !strings.Contains(d.CPURequest.Why, "95 % of the spans of 60 s") {
 		t.Errorf("%v: %s", v, d.CPURequest.Why)
 	}
 	if all := strings.Join(d.Unseen, "\n"); !strings.Contains(all, "peaks between two scans, 60 s apart, and outside of the 30 h in which it was seen: 15 %") || !strings.Contains(all, "bursts shorter than 60 s") {

@@ -102,7 +102,7 @@ func (s *Seen) windows() string {
 	if s.Every == 0 {
 		return "95 % of the seconds"
 	}
-	return fmt.Sprintf("95 %% of the times of %.0f s", s.Every)
+	return fmt.Sprintf("95 %% of the spans of %.0f s", s.Every)
 }
 
 // cores rounds up to 0.01, from 1 core on to 0.1.

@@ -71,10 +71,7 @@ const (
 func Decide(s *Seen, price Price) *finding.Size {
 	seen := *s // margin, lives and cores are decided here
 	a := &answer{Seen: &seen, Size: &finding.Size{Head: finding.NewHead(finding.KindSize), Seconds: s.Seconds, Collections: s.Collections,
-		Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: "--price"}, Curve: []finding.SizePoint{}, Unknown: []finding.Gap{}}}
-	if price == Fargate {
-		a.Price.From = "AWS Fargate, Linux on x86, us-east-1, dollars an hour"
-	}
+		Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()}, Curve: []finding.SizePoint{}, Unknown: []finding.Gap{}}}
 	a.unseen()
 	a.cpu()
 	a.memory()

@@ -34,6 +34,7 @@ const (
 	KindProfileDiff = "profile-diff"
 	KindDoctorDiff  = "doctor-diff"
 	KindFleetDoctor = "fleet-doctor"
+	KindFleetSize   = "fleet-size"
 )
 
 // Document is one complete answer: a pointer to the type of a kind.
@@ -69,6 +70,7 @@ var types = map[string]reflect.Type{
 	KindProfileDiff: reflect.TypeFor[ProfileDiff](),
 	KindDoctorDiff:  reflect.TypeFor[DoctorDiff](),
 	KindFleetDoctor: reflect.TypeFor[FleetDoctor](),
+	KindFleetSize:   reflect.TypeFor[FleetSize](),
 }
 
 // parts are the fields that hold the answer of a kind, if it is no list. A document without one is

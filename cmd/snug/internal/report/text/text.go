@@ -64,6 +64,8 @@ func Write(w io.Writer, d finding.Document) error {
 		p.fleet(d)
 	case *finding.FleetDoctor:
 		p.fleetDoctor(d)
+	case *finding.FleetSize:
+		p.fleetSize(d)
 	case *finding.Size:
 		p.size(d)
 	case *finding.Doctor:

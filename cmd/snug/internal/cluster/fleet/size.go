@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/sorting"
+)
+
+// AskNeeds asks agents what they have seen of workloads, and adds it to s.
+func (k *Kubectl) AskNeeds(ctx context.Context, agents []Agent, s *Sizes) error {
+	client, address, end, err := k.Proxy(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	var mu sync.Mutex
+	each(agents, func(a Agent) {
+		var d *needs.Document
+		why := a.Why
+		if why == "" {
+			text, err := get(ctx, client, address+a.path("needs"))
+			if err == nil {
+				d, err = needs.Decode(bytes.NewReader(text))
+			}
+			switch {
+			case err == nil:
+			case errors.Is(err, needs.ErrForeign), errors.Is(err, needs.ErrBroken):
+				why = "what it says is no document of an agent"
+			case errors.Is(err, needs.ErrVersion), strings.Contains(err.Error(), "404 page not found"):
+				why = "it is of another version of snug, and does not say what workloads need"
+			default:
+				why = err.Error()
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		s.Add(a, d, why)
+	})
+	return ctx.Err()
+}
+
+// Sizes collects what agents have seen of workloads.
+type Sizes struct {
+	Filter Filter // without pods
+	d      finding.FleetSize
+	of     map[needs.Key]*merged
+	blind  int // nodes with containers of unknown workloads
+}
+
+type merged struct {
+	needs.Workload
+	nodes int
+}
+
+// Add adds the answer of an agent; d is nil if there is none, and why says why.
+func (s *Sizes) Add(a Agent, d *needs.Document, why string) {
+	s.d.Agents++
+	if d == nil {
+		s.d.Silent = append(s.d.Silent, finding.SilentAgent{Pod: a.Namespace + "/" + a.Pod, Node: a.Node, Why: why})
+		return
+	}
+	if s.of == nil {
+		s.of = map[needs.Key]*merged{}
+	}
+	s.d.LeftOut += d.LeftOut
+	if d.Nameless > 0 {
+		s.blind++
+	}
+	for _, w := range d.Workloads {
+		c := finding.Container{ContainerNames: finding.ContainerNames{Namespace: word(w.Namespace), Workload: word(w.Key.Workload), Name: word(w.Container)}}
+		if w.Namespace == "" {
+			c.Unit = c.Name
+		}
+		if !s.Filter.passes(&c) {
+			continue
+		}
+		m := s.of[w.Key]
+		if m == nil {
+			m = &merged{Workload: *w}
+			s.of[w.Key] = m
+		} else {
+			m.Merge(w)
+		}
+		if w.Has.Containers > 0 {
+			m.nodes++
+		}
+	}
+}
+
+// Document returns what the workloads need at a price.
+func (s *Sizes) Document(price size.Price, at time.Time) *finding.FleetSize {
+	d := s.d
+	d.Head, d.At = finding.NewHead(finding.KindFleetSize), at.UTC().Format(time.RFC3339)
+	d.Price = finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()}
+	d.Workloads, d.Unknown = []finding.SizedWorkload{}, []finding.Gap{}
+	for _, m := range s.of {
+		if m.Has.Containers == 0 {
+			d.Gone++
+			continue
+		}
+		w := sized(&m.Workload, price)
+		w.Nodes = m.nodes
+		d.Containers += w.Containers
+		if w.Saves != nil {
+			d.Saves += max(0, *w.Saves)
+			d.Costs += max(0, -*w.Saves)
+		}
+		d.Workloads = append(d.Workloads, w)
+	}
+	sorting.Stable(d.Workloads, func(a, b finding.SizedWorkload) int {
+		return cmp.Or(urgency(&a, &b), strings.Compare(sizedName(&a), sizedName(&b)))
+	})
+	if d.Silent == nil {
+		d.Silent = []finding.SilentAgent{}
+	}
+	sorting.Stable(d.Silent, func(a, b finding.SilentAgent) int { return strings.Compare(a.Node+a.Pod, b.Node+b.Pod) })
+	if s.blind > 0 {
+		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: fmt.Sprintf("names of containers on %d of %d nodes: nothing is kept of containers without a name", s.blind, d.Agents)})
+	}
+	return &d
+}
+
+// urgency compares workloads: more at risk first, then more to pay if they are, or to save.
+func urgency(a, b *finding.SizedWorkload) int {
+	saves := func(w *finding.SizedWorkload) float64 {
+		switch {
+		case w.Saves == nil:
+			return math.Inf(-1)
+		case len(w.Risks) > 0:
+			return -*w.Saves
+		}
+		return *w.Saves
+	}
+	return cmp.Or(cmp.Compare(len(b.Risks), len(a.Risks)), cmp.Compare(saves(b), saves(a)))
+}
+
+func sizedName(w *finding.SizedWorkload) string {
+	text := ""
+	for _, s := range []*string{w.Namespace, w.Name, w.Container} {
+		if s != nil {
+			text += *s + "/"
+		}
+	}
+	return text
+}
+
+// word returns nil for "".
+func word(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// near is the part of the memory limit from which memory in use is a risk.
+const near = 0.95
+
+// throttledFrom is the share of throttled periods that is a risk: from there on nobody knows what it would use
+// (package size, limited).
+const throttledFrom = 0.01
+
+// sized decides what each container of a workload needs, what that saves, and what is at risk.
+func sized(m *needs.Workload, price size.Price) finding.SizedWorkload {
+	d := size.Decide(m.Size(), price)
+	h := &m.Has
+	w := finding.SizedWorkload{
+		Namespace: word(m.Namespace), Name: word(m.Key.Workload), Container: word(m.Container), Containers: h.Containers, Days: m.Seen / (24 * 3600),
+		Memory: d.Memory, GOMEMLIMIT: d.GOMEMLIMIT, CPURequest: d.CPURequest, CPULimit: d.CPULimit,
+		HasMemory: h.Limit.Span(h.Containers), HasRequest: h.Request.Span(h.Containers), HasQuota: h.Quota.Span(h.Containers),
+		Risks: []string{}, Modeled: len(d.Curve) > 0, Seen: d.Seen, Unseen: append([]string{}, d.Unseen...),
+	}
+	saves := func(has *needs.Amount, need *float64, price float64) {
+		if has.N == 0 || need == nil {
+			return
+		}
+		if w.Saves == nil {
+			w.Saves = new(float64)
+		}
+		*w.Saves += price * (has.Sum - float64(has.N)**need)
+	}
+	saves(&h.Limit, d.Memory.Value, price.GiB/(1<<30))
+	throttled := d.Seen.Throttled.N >= throttledFrom
+	if !throttled { // else the CPU that it would use is unknown
+		saves(&h.Request, d.CPURequest.Value, price.Core)
+	}
+	risk := func(format string, args ...any) { w.Risks = append(w.Risks, fmt.Sprintf(format, args...)) }
+	switch least, used := d.Memory.Least, d.Seen.Used.N; {
+	case h.Limit.N == 0:
+	case least != nil && *least > h.Limit.Least:
+		risk("may be killed: it needs %s at least", units.Bytes(int64(*least)))
+	case used >= near*h.Limit.Least:
+		risk("%s were in use, near its limit", units.Bytes(int64(min(used, h.Limit.Least))))
+	}
+	if throttled {
+		risk("throttled in %s of the periods", units.Share(d.Seen.Throttled.N))
+	}
+	if n := d.CPURequest.Least; h.Request.N > 0 && n != nil && *n > h.Request.Least {
+		risk("uses %s CPUs on average, more than it requests", units.Figures(*n, 2))
+	}
+	return w
+}
