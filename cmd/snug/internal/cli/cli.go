@@ -63,7 +63,8 @@ func plugin(program string) bool {
 // ofCluster returns the commands of kubectl's plug-in: ps, top, doctor and size are about the cluster.
 func ofCluster() []root.Group {
 	all := slices.Clone(groups)
-	all[0].Commands = []func(*ui.UI) *cobra.Command{cluster.NewFleetPS, cluster.NewFleetTop, cluster.NewFleetDoctor, cluster.NewFleetSize, look.NewProfile, look.NewTrace}
+	all[0].Commands = []func(*ui.UI) *cobra.Command{cluster.NewFleetPS, cluster.NewFleetTop, cluster.NewFleetDoctor, look.NewProfile, look.NewTrace}
+	all[1].Commands = []func(*ui.UI) *cobra.Command{root.Of(fit.NewLimits), root.Of(fit.NewPlan), root.Of(fit.NewRun), cluster.NewFleetSize}
 	return all
 }
 
