@@ -109,7 +109,7 @@ snug lint --size writes an answer into a manifest.`,
 	cmd.Flags().Var(&f.prices, "price", "what a core and a GiB cost for the same time, as `CORE,GIB` (default AWS Fargate's, 0.04048,0.004445)")
 	cmd.Flags().BoolVar(&f.patch, "patch", false, "print the resources and variables of a Kubernetes container instead")
 	cmd.Flags().Var(&f.html, "html", "write a page with the curve to `FILE`")
-	return cmd
+	return withPrometheus(u, cmd)
 }
 
 // watch answers for a process.

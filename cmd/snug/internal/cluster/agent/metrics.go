@@ -61,7 +61,10 @@ const (
 	unsupported
 
 	// Workloads: what sizing needs, see package needs.
+	needInfo
 	needSeen
+	needLimit
+	needRequest
 	needLive
 	needRest
 	needOther
@@ -151,7 +154,10 @@ func newRegistry() *registry {
 
 		unsupported: {"snug_go_container_unsupported_processes", gauge, "Processes of the container with Go that the agent does not read: in a library, or built by gccgo.", nil},
 
-		needSeen:      {"snug_go_workload_seen_seconds", gauge, "For how long the agent has seen the workload, on this node. This and the next are what snug cluster size decides by; their weights halve every day.", workloadLabels},
+		needInfo:      {"snug_go_workload_info", gauge, "Containers of the workload on this node. This and the next are what snug size --prometheus decides by; their weights halve every day.", infoLabels},
+		needSeen:      {"snug_go_workload_seen_seconds", gauge, "For how long the agent has seen the workload, on this node.", workloadLabels},
+		needLimit:     {"snug_go_workload_memory_limit_bytes", gauge, "Memory limit of those of its containers that have one.", statLabels},
+		needRequest:   {"snug_go_workload_cpu_request_cores", gauge, "CPU request of those of its containers for which it is known.", statLabels},
 		needLive:      {"snug_go_workload_heap_live_bytes", gauge, "Live heap of a container.", statLabels},
 		needRest:      {"snug_go_workload_go_rest_bytes", gauge, "Memory of a container that Go holds beside objects.", statLabels},
 		needOther:     {"snug_go_workload_other_bytes", gauge, "Memory in use of a container that is not Go's.", statLabels},

@@ -3,14 +3,17 @@
 package agent
 
 import (
+	"strconv"
+
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
 
-// workloadLabels are the labels of a workload's series; statLabels has which of its figures it is: mean, p95, most or
-// least.
+// workloadLabels are the labels of a workload's series; statLabels has which of its figures it is: mean, p95, most,
+// least, sum or count.
 var (
 	workloadLabels = []string{"namespace", "workload", "container"}
+	infoLabels     = []string{"namespace", "workload", "container", "go", "gogc", "gomaxprocs"}
 	statLabels     = []string{"namespace", "workload", "container", "stat"}
 )
 
@@ -29,6 +32,29 @@ func (s *scrape) workload(w *needs.Workload) {
 	seen := w.Size()
 	add := func(m metric, stat string, n float64) {
 		s.labelled(m, n, s.with(nil, m, w.Namespace, w.Workload, w.Container, stat))
+	}
+	h := &w.Has
+	number := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	release, gogc := "", ""
+	if h.Minor > 0 {
+		release = "1." + strconv.Itoa(h.Minor)
+	}
+	if h.GOGC != nil {
+		gogc = strconv.Itoa(*h.GOGC) // -1 = off
+	}
+	s.labelled(needInfo, float64(h.Containers), s.with(nil, needInfo, w.Namespace, w.Workload, w.Container, release, gogc, number(h.Procs)))
+	for m, a := range map[metric]*needs.Amount{needLimit: &h.Limit, needRequest: &h.Request} {
+		if a.N > 0 {
+			add(m, "count", float64(a.N))
+			add(m, "sum", a.Sum)
+			add(m, "least", a.Least)
+			add(m, "most", a.Most)
+		}
 	}
 	s.labelled(needSeen, w.Seen, s.with(nil, needSeen, w.Namespace, w.Workload, w.Container))
 	for _, one := range []struct {

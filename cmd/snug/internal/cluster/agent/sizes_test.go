@@ -235,6 +235,7 @@ func TestSizesServed(t *testing.T) {
 	const of = "container=app,namespace=shop,"
 	for name, want := range map[string]float64{
 		"seen_seconds{" + of + "workload=Deployment/web}": 15, "cpu_cores{" + of + "stat=mean,workload=Deployment/web}": 0.25,
+		"info{container=app,go=1.26,gogc=100,gomaxprocs=4,namespace=shop,workload=Deployment/web}": 1, "memory_limit_bytes{" + of + "stat=least,workload=Deployment/web}": 512 << 20, "memory_limit_bytes{" + of + "stat=count,workload=Deployment/web}": 1,
 		"gc_cycles_per_second{" + of + "stat=mean,workload=Deployment/web}": 2 / 15.0, "allocated_bytes_per_second{" + of + "stat=mean,workload=Deployment/web}": 100 << 20 / 15.0,
 	} {
 		if v, ok := got["snug_go_workload_"+name]; !ok || v < 0.999*want || v > 1.001*want {

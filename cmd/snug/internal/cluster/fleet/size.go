@@ -81,11 +81,7 @@ func (s *Sizes) Add(a Agent, d *needs.Document, why string) {
 		s.blind++
 	}
 	for _, w := range d.Workloads {
-		c := finding.Container{ContainerNames: finding.ContainerNames{Namespace: word(w.Namespace), Workload: word(w.Key.Workload), Name: word(w.Container)}}
-		if w.Namespace == "" {
-			c.Unit = c.Name
-		}
-		if !s.Filter.passes(&c) {
+		if !s.Filter.passesKey(&w.Key) {
 			continue
 		}
 		m := s.of[w.Key]
@@ -106,24 +102,17 @@ func (s *Sizes) Document(price size.Price, at time.Time) *finding.FleetSize {
 	d := s.d
 	d.Head, d.At = finding.NewHead(finding.KindFleetSize), at.UTC().Format(time.RFC3339)
 	d.Price = finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()}
-	d.Workloads, d.Unknown = []finding.SizedWorkload{}, []finding.Gap{}
+	d.Unknown = []finding.Gap{}
 	for _, m := range s.of {
 		if m.Has.Containers == 0 {
 			d.Gone++
 			continue
 		}
-		w := sized(&m.Workload, price)
+		w := sized(&m.Key, m.Size(), &m.Has, price)
 		w.Nodes = m.nodes
-		d.Containers += w.Containers
-		if w.Saves != nil {
-			d.Saves += max(0, *w.Saves)
-			d.Costs += max(0, -*w.Saves)
-		}
 		d.Workloads = append(d.Workloads, w)
 	}
-	sorting.Stable(d.Workloads, func(a, b finding.SizedWorkload) int {
-		return cmp.Or(urgency(&a, &b), strings.Compare(sizedName(&a), sizedName(&b)))
-	})
+	total(&d)
 	if d.Silent == nil {
 		d.Silent = []finding.SilentAgent{}
 	}
@@ -132,6 +121,24 @@ func (s *Sizes) Document(price size.Price, at time.Time) *finding.FleetSize {
 		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: fmt.Sprintf("names of containers on %d of %d nodes: nothing is kept of containers without a name", s.blind, d.Agents)})
 	}
 	return &d
+}
+
+// total sorts the workloads and adds up what they save and cost.
+func total(d *finding.FleetSize) {
+	if d.Workloads == nil {
+		d.Workloads = []finding.SizedWorkload{}
+	}
+	for i := range d.Workloads {
+		w := &d.Workloads[i]
+		d.Containers += w.Containers
+		if w.Saves != nil {
+			d.Saves += max(0, *w.Saves)
+			d.Costs += max(0, -*w.Saves)
+		}
+	}
+	sorting.Stable(d.Workloads, func(a, b finding.SizedWorkload) int {
+		return cmp.Or(urgency(&a, &b), strings.Compare(sizedName(&a), sizedName(&b)))
+	})
 }
 
 // urgency compares workloads: more at risk first, then more to pay if they are, or to save.
@@ -158,6 +165,15 @@ func sizedName(w *finding.SizedWorkload) string {
 	return text
 }
 
+// passesKey is passes for what is known of a workload without its pods.
+func (f *Filter) passesKey(k *needs.Key) bool {
+	c := finding.Container{ContainerNames: finding.ContainerNames{Namespace: word(k.Namespace), Workload: word(k.Workload), Name: word(k.Container)}}
+	if k.Namespace == "" {
+		c.Unit = c.Name
+	}
+	return f.passes(&c)
+}
+
 // word returns nil for "".
 func word(s string) *string {
 	if s == "" {
@@ -174,11 +190,10 @@ const near = 0.95
 const throttledFrom = 0.01
 
 // sized decides what each container of a workload needs, what that saves, and what is at risk.
-func sized(m *needs.Workload, price size.Price) finding.SizedWorkload {
-	d := size.Decide(m.Size(), price)
-	h := &m.Has
+func sized(key *needs.Key, seen *size.Seen, h *needs.Has, price size.Price) finding.SizedWorkload {
+	d := size.Decide(seen, price)
 	w := finding.SizedWorkload{
-		Namespace: word(m.Namespace), Name: word(m.Key.Workload), Container: word(m.Container), Containers: h.Containers, Days: m.Seen / (24 * 3600),
+		Namespace: word(key.Namespace), Name: word(key.Workload), Container: word(key.Container), Containers: h.Containers, Days: seen.Days,
 		Memory: d.Memory, GOMEMLIMIT: d.GOMEMLIMIT, CPURequest: d.CPURequest, CPULimit: d.CPULimit,
 		HasMemory: h.Limit.Span(h.Containers), HasRequest: h.Request.Span(h.Containers), HasQuota: h.Quota.Span(h.Containers),
 		Risks: []string{}, Modeled: len(d.Curve) > 0, Seen: d.Seen, Unseen: append([]string{}, d.Unseen...),
