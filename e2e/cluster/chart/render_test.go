@@ -145,6 +145,8 @@ func TestRefusals(t *testing.T) {
 			"webhook: {certificate: {secret: tls}}":                                   "secret",
 			"webhook: {extraArgs: [drain=1s]}":                                        "/webhook/extraArgs/0",
 			"webhook: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone}]}": "whenUnsatisfiable",
+			"agent: {state: var/lib}":                                                 "/agent/state",
+			"agent: {state: emptyDir}":                                                "",
 			"agent: {extraEnv: [{value: a}]}":                                         "/agent/extraEnv/0",
 			"networkPolicy: {apiServers: [192.0.2.1]}":                                "/networkPolicy/apiServers/0",
 			"networkPolicy: {readers: [{}]}":                                          "/networkPolicy/readers/0",
@@ -218,6 +220,7 @@ func TestSettings(t *testing.T) {
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug"}, "ghcr.io/snug-go/snug@sha256:" + strings.Repeat("0a", 32), nil},
 			{"a webhook apart, with a certificate of another program", "webhook: {enabled: true, namespace: web, certificate: {secretName: tls}, extraArgs: [--drain=1s]}", "Deployment",
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=web", "--agents=snug-agent.snug.svc:9464", "--cert-file=/etc/snug-tls/tls.crt", "--key-file=/etc/snug-tls/tls.key", "--drain=1s"}, "ghcr.io/snug-go/snug:v0.1.0", nil},
+			{"an agent that keeps", "agent: {state: /var/lib/snug-agent}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names=node", "--state=/state"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
 			{"an agent with more flags", "agent: {names: false, auth: true, extraArgs: [--listen=:9464]}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--auth", "--listen=:9464"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
 		} {
 			got := container(c.values, c.kind)

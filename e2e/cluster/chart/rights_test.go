@@ -99,7 +99,7 @@ func TestRules(t *testing.T) {
 			{"", map[string]string{}},
 			{"agent: {names: api}", map[string]string{"ClusterRole/snug-agent": "[" + pods + "]"}},
 			{"agent: {names: false}", map[string]string{}},
-			{"agent: {names: false, auth: true}", map[string]string{"ClusterRole/snug-reader": `[{"nonResourceURLs":["/","/findings","/metrics"],"verbs":["get"]}]`}},
+			{"agent: {names: false, auth: true}", map[string]string{"ClusterRole/snug-reader": `[{"nonResourceURLs":["/","/findings","/metrics","/needs"],"verbs":["get"]}]`}},
 			{everything, map[string]string{
 				"ClusterRole/snug-agent": "[" + pods + "]", "Role/snug-webhook": "[" + secret + "," + facts + "]", "ClusterRole/snug-webhook": "[" + fmt.Sprintf(own, "snug") + "]",
 			}},
