@@ -276,12 +276,12 @@ func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64)
 		}
 	}
 	s.unsupported(d.Unsupported)
+	a.sizes.scrape(s)
 	s.number(goSeen, float64(inContainers), "container")
 	s.number(goSeen, float64(own), "node")
 	for _, values := range slices.SortedFunc(maps.Keys(series), byLabels) {
 		s.container(series[values], pairs(containerLabels[:], values[:]))
 	}
-	a.sizes.scrape(s)
 }
 
 // unsupported counts the processes with Go that is not read, by container.
