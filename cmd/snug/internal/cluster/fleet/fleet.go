@@ -231,7 +231,7 @@ func (s *Sum) Document(order string, at time.Time) *finding.Fleet {
 		d.Workloads = append(d.Workloads, *w)
 	}
 	sorting.Stable(d.Workloads, func(a, b finding.Workload) int {
-		return cmp.Or(Orders[order](&a, &b), strings.Compare(name(&a), name(&b)))
+		return cmp.Or(Orders[order](&a, &b), strings.Compare(name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)))
 	})
 	if d.Silent == nil {
 		d.Silent = []finding.SilentAgent{}
@@ -243,9 +243,10 @@ func (s *Sum) Document(order string, at time.Time) *finding.Fleet {
 	return &d
 }
 
-func name(w *finding.Workload) string {
+// name joins the names of a workload, to sort by.
+func name(parts ...*string) string {
 	text := ""
-	for _, s := range []*string{w.Namespace, w.Name, w.Container} {
+	for _, s := range parts {
 		if s != nil {
 			text += *s + "/"
 		}

@@ -137,7 +137,7 @@ func total(d *finding.FleetSize) {
 		}
 	}
 	sorting.Stable(d.Workloads, func(a, b finding.SizedWorkload) int {
-		return cmp.Or(urgency(&a, &b), strings.Compare(sizedName(&a), sizedName(&b)))
+		return cmp.Or(urgency(&a, &b), strings.Compare(name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)))
 	})
 }
 
@@ -153,16 +153,6 @@ func urgency(a, b *finding.SizedWorkload) int {
 		return *w.Saves
 	}
 	return cmp.Or(cmp.Compare(len(b.Risks), len(a.Risks)), cmp.Compare(saves(b), saves(a)))
-}
-
-func sizedName(w *finding.SizedWorkload) string {
-	text := ""
-	for _, s := range []*string{w.Namespace, w.Name, w.Container} {
-		if s != nil {
-			text += *s + "/"
-		}
-	}
-	return text
 }
 
 // passesKey is passes for what is known of a workload without its pods.
