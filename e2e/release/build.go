@@ -52,14 +52,16 @@ func newUser(ctx context.Context, dir string, proxies ...string) (user, error) {
 // toolchain builds releases, so that everybody who builds one gets the same bytes.
 const toolchain = "go1.26.8"
 
-// cold are packages that snug does not run for long. Without inlining in them it is 1.1 MB smaller, and
+// cold are packages that snug does not run for long. Without inlining in them it is 1.2 MB smaller, and
 // snug vet and lint, which run them most, take as much CPU time.
 var cold = []string{
 	"archive/...", "crypto/tls", "crypto/x509", "debug/...", "encoding/asn1", "encoding/gob", "encoding/xml", "go/...", "math/big",
 	"mime/...", "regexp/syntax", "text/tabwriter", "text/template/...",
 	"github.com/gdamore/...", "github.com/go-json-experiment/...", "github.com/google/...", "github.com/spf13/...", "go.yaml.in/...",
 	"golang.org/x/perf/...", "golang.org/x/tools/...",
-	inside + "cluster/lint", inside + "cluster/linter", inside + "cluster/manifest",
+	inside + "cluster/lint", inside + "cluster/linter", inside + "cluster/manifest", inside + "cluster/fleet", inside + "cluster/needs", inside + "cluster/policy", inside + "cluster/image",
+	inside + "diagnose/examine", inside + "diagnose/size", inside + "diagnose/collect", inside + "prove/lab", inside + "prove/search", inside + "prove/engine", inside + "prove/gotest",
+	inside + "source/...",
 }
 
 // printing are packages that are cold in snug alone: snug-run, which has few of their functions, is

@@ -60,11 +60,9 @@ const (
 	found
 	unsupported
 
-	// Workloads: what sizing needs, see package needs.
+	// Workloads: what sizing needs. From needLive on they have the order of needs.Names.
 	needInfo
 	needSeen
-	needLimit
-	needRequest
 	needLive
 	needRest
 	needOther
@@ -75,6 +73,8 @@ const (
 	needCycles
 	needGoal
 	needThrottled
+	needLimit
+	needRequest
 
 	// The same figures by the names of OpenTelemetry's semantic conventions, if they are asked for.
 	otelProcs

@@ -3,10 +3,10 @@
 package agent
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
-	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
 
 // workloadLabels are the labels of a workload's series; statLabels has which of its figures it is: mean, p95, most,
@@ -29,51 +29,27 @@ func (s *sizes) scrape(to *scrape) {
 }
 
 func (s *scrape) workload(w *needs.Workload) {
-	seen := w.Size()
-	add := func(m metric, stat string, n float64) {
-		s.labelled(m, n, s.with(nil, m, w.Namespace, w.Workload, w.Container, stat))
-	}
 	h := &w.Has
-	number := func(n int) string {
-		if n == 0 {
-			return ""
-		}
-		return strconv.Itoa(n)
-	}
-	release, gogc := "", ""
+	labels := [...]string{w.Namespace, w.Workload, w.Container, "", "", ""}
 	if h.Minor > 0 {
-		release = "1." + strconv.Itoa(h.Minor)
+		labels[3] = "1." + strconv.Itoa(h.Minor)
 	}
 	if h.GOGC != nil {
-		gogc = strconv.Itoa(*h.GOGC) // -1 = off
+		labels[4] = strconv.Itoa(*h.GOGC) // -1 = off
 	}
-	s.labelled(needInfo, float64(h.Containers), s.with(nil, needInfo, w.Namespace, w.Workload, w.Container, release, gogc, number(h.Procs)))
-	for m, a := range map[metric]*needs.Amount{needLimit: &h.Limit, needRequest: &h.Request} {
-		if a.N > 0 {
-			add(m, "count", float64(a.N))
-			add(m, "sum", a.Sum)
-			add(m, "least", a.Least)
-			add(m, "most", a.Most)
+	if h.Procs > 0 {
+		labels[5] = strconv.Itoa(h.Procs)
+	}
+	s.labelled(needInfo, float64(h.Containers), s.with(nil, needInfo, labels[:]...))
+	s.labelled(needSeen, w.Seen, s.with(nil, needSeen, labels[:3]...))
+	m := needSeen
+	stats := w.Stats()
+	for i, one := range &needs.Names {
+		if i == 0 || one.Name != needs.Names[i-1].Name {
+			m++ // the metrics have the order of the names
 		}
-	}
-	s.labelled(needSeen, w.Seen, s.with(nil, needSeen, w.Namespace, w.Workload, w.Container))
-	for _, one := range []struct {
-		m    metric
-		stat string
-		f    *figure.Of[float64]
-	}{
-		{needLive, "mean", &seen.Live}, {needLive, "most", &seen.LiveMost}, {needRest, "least", &seen.Rest}, {needOther, "most", &seen.Other},
-		{needUsed, "most", &seen.Used}, {needAllocated, "mean", &seen.Allocated}, {needCPU, "mean", &seen.CPUMean}, {needCPU, "p95", &seen.CPUHigh},
-		{needGC, "mean", &seen.GCCores}, {needGoal, "mean", &seen.Goal}, {needThrottled, "mean", &seen.Throttled},
-	} {
-		if one.f.Known() {
-			add(one.m, one.stat, one.f.N)
+		if labels[3] = one.Stat; !math.IsNaN(stats[i]) {
+			s.labelled(m, stats[i], s.with(nil, m, labels[:4]...))
 		}
-	}
-	if seen.Allocated.Known() {
-		add(needAllocated, "p95", seen.Burst)
-	}
-	if w.Heap > 0 {
-		add(needCycles, "mean", w.Cycles/w.Heap)
 	}
 }

@@ -213,6 +213,22 @@ func TestSizesState(t *testing.T) {
 	}
 }
 
+// TestSizesNames: the metrics have the names of package needs, in its order.
+func TestSizesNames(t *testing.T) {
+	m, families := needSeen, newRegistry()
+	for i, one := range needs.Names {
+		if i == 0 || one.Name != needs.Names[i-1].Name {
+			m++
+		}
+		if families[m].name != "snug_go_workload_"+one.Name {
+			t.Errorf("%s, want %s", families[m].name, one.Name)
+		}
+	}
+	if m != needRequest {
+		t.Errorf("metric %d is the last one", m)
+	}
+}
+
 // TestSizesServed: the document and the metrics of a workload are served, and the file is written at the end.
 func TestSizesServed(t *testing.T) {
 	dir := t.TempDir()

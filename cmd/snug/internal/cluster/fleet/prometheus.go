@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +29,8 @@ const (
 	queryTimeout = 30 * time.Second
 	maxQuery     = 64 << 20
 	workloadBy   = "by (namespace, workload, container) "
+	// daysSeen asks for how many days agents have seen a workload: an agent that forgot begins again.
+	daysSeen = "max " + workloadBy + "(count_over_time(snug_go_workload_seen_seconds" + history + ") / 24 or snug_go_workload_seen_seconds / 86400)"
 )
 
 // Prometheus is a server that has scraped the agents, by its HTTP API
@@ -73,10 +74,13 @@ func (v *promValue) UnmarshalJSON(text []byte) error {
 
 // query returns the vector of a query as of now.
 func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
-	at := p.at.JoinPath("api/v1/query")
+	at := *p.at
+	at.Path = strings.TrimSuffix(at.Path, "/") + "/api/v1/query"
+	at.RawQuery = "query=up"
+	try := message.Quote(at.Redacted())
 	at.RawQuery = url.Values{"query": {q}}.Encode()
 	failed := func(what string) error {
-		return message.Failed("Prometheus does not answer: "+what+", "+message.Typed(p.at.Redacted()), "curl "+message.Quote(p.at.JoinPath("api/v1/query").Redacted()+"?query=up")+" has to answer")
+		return message.Failed("Prometheus does not answer: "+what+", "+message.Typed(p.at.Redacted()), "curl "+try+" has to answer")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -117,9 +121,11 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 
 // recorded is what a Prometheus has of a workload.
 type recorded struct {
-	seen   size.Seen
-	has    needs.Has
-	cycles float64 // a second
+	seen size.Seen
+	has  needs.Has
+	// What is another type there: collections are a second's; of limit and request the count, the sum, the least and the most.
+	days, cycles, burst figure.Of[float64]
+	amounts             []figure.Of[float64] // eight
 }
 
 // Sizes returns what workloads need at a price, by what agents have exported of them in the last week.
@@ -137,7 +143,7 @@ func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*fi
 	for i := range info {
 		if key := keyOfSeries(&info[i]); f.passesKey(&key) {
 			if of[key] == nil {
-				of[key] = &recorded{}
+				of[key] = &recorded{amounts: make([]figure.Of[float64], 8)}
 			}
 			of[key].add(&info[i])
 		}
@@ -153,16 +159,23 @@ func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*fi
 	for _, s := range agents {
 		d.Agents = int(s.Value)
 	}
-	for _, q := range queries {
-		found, err := p.query(ctx, q.text)
-		if err != nil {
-			return nil, err
-		}
+	each := func(q string, to func(*recorded) *figure.Of[float64]) error {
+		found, err := p.query(ctx, q)
 		for i := range found {
 			if r := of[keyOfSeries(&found[i])]; r != nil && found[i].Value >= 0 {
-				q.set(r, float64(found[i].Value))
+				to(r).Know(float64(found[i].Value), "")
 			}
 		}
+		return err
+	}
+	err = each(daysSeen, func(r *recorded) *figure.Of[float64] { return &r.days })
+	for i, one := range needs.Names {
+		if err == nil {
+			err = each(text(one), func(r *recorded) *figure.Of[float64] { return r.figures()[i] })
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	for key, r := range of {
 		for _, s := range every {
@@ -197,8 +210,12 @@ func (r *recorded) add(s *sample) {
 // finish makes the figures those of a container that was seen as long as the workload.
 func (r *recorded) finish() {
 	s := &r.seen
-	s.Seconds = s.Days * 24 * 3600
-	s.Collections = int(r.cycles*s.Seconds + 0.5)
+	s.Days, s.Burst, s.Seconds = r.days.N, r.burst.N, r.days.N*24*3600
+	s.Collections = int(r.cycles.N*s.Seconds + 0.5)
+	for i, a := range [...]*needs.Amount{&r.has.Limit, &r.has.Request} {
+		f := r.amounts[4*i:]
+		*a = needs.Amount{N: int(f[0].N), Sum: f[1].N, Least: f[2].N, Most: f[3].N}
+	}
 	if n := r.has.Limit.Least; r.has.Limit.N > 0 {
 		s.Limit.Know(int64(n), "")
 	}
@@ -208,53 +225,26 @@ func (r *recorded) finish() {
 	s.CPUMost.Because("agents look once in a while")
 }
 
-// query is one of the queries, and what its values are.
-type query struct {
-	text string
-	set  func(*recorded, float64)
-}
-
-// queries are all for figures. The mean is that of all nodes, and the most that of all nodes and hours.
-var queries = slices.Concat(
-	[]query{{"max " + workloadBy + "(count_over_time(snug_go_workload_seen_seconds" + history + ") / 24 or snug_go_workload_seen_seconds / 86400)", func(r *recorded, v float64) { r.seen.Days = v }}},
-	over("avg", "heap_live_bytes", "mean", func(r *recorded) *figure.Of[float64] { return &r.seen.Live }),
-	over("max", "heap_live_bytes", "most", func(r *recorded) *figure.Of[float64] { return &r.seen.LiveMost }),
-	over("avg", "go_rest_bytes", "least", func(r *recorded) *figure.Of[float64] { return &r.seen.Rest }),
-	over("max", "other_bytes", "most", func(r *recorded) *figure.Of[float64] { return &r.seen.Other }),
-	over("max", "used_bytes", "most", func(r *recorded) *figure.Of[float64] { return &r.seen.Used }),
-	over("avg", "allocated_bytes_per_second", "mean", func(r *recorded) *figure.Of[float64] { return &r.seen.Allocated }),
-	over("avg", "cpu_cores", "mean", func(r *recorded) *figure.Of[float64] { return &r.seen.CPUMean }),
-	over("max", "cpu_cores", "p95", func(r *recorded) *figure.Of[float64] { return &r.seen.CPUHigh }),
-	over("avg", "gc_cpu_cores", "mean", func(r *recorded) *figure.Of[float64] { return &r.seen.GCCores }),
-	over("avg", "heap_goal_bytes", "mean", func(r *recorded) *figure.Of[float64] { return &r.seen.Goal }),
-	over("avg", "throttled_ratio", "mean", func(r *recorded) *figure.Of[float64] { return &r.seen.Throttled }),
-	[]query{
-		{text("max", "allocated_bytes_per_second", "p95"), func(r *recorded, v float64) { r.seen.Burst = v }},
-		{text("avg", "gc_cycles_per_second", "mean"), func(r *recorded, v float64) { r.cycles = v }},
-	},
-	amount("memory_limit_bytes", func(r *recorded) *needs.Amount { return &r.has.Limit }),
-	amount("cpu_request_cores", func(r *recorded) *needs.Amount { return &r.has.Request }),
-)
-
-func over(how, name, stat string, to func(*recorded) *figure.Of[float64]) []query {
-	return []query{{text(how, name, stat), func(r *recorded, v float64) { to(r).Know(v, "") }}}
-}
-
-// text returns the query for a figure over nodes and time; right after the start there is only the present one.
-func text(how, name, stat string) string {
-	series := fmt.Sprintf("snug_go_workload_%s{stat=%q}", name, stat)
-	return fmt.Sprintf("%s %s(%s_over_time(%s%s) or %s)", how, workloadBy, how, series, history, series)
-}
-
-// amount returns the queries for a limit as it is now. Of containers that are not counted it is unknown.
-func amount(name string, to func(*recorded) *needs.Amount) []query {
-	now := func(how, stat string) string {
-		return fmt.Sprintf("%s %s(snug_go_workload_%s{stat=%q})", how, workloadBy, name, stat)
+// figures are those of needs.Names, in their order.
+func (r *recorded) figures() [len(needs.Names)]*figure.Of[float64] {
+	s, a := &r.seen, r.amounts
+	return [...]*figure.Of[float64]{
+		&s.Live, &s.LiveMost, &s.Rest, &s.Other, &s.Used, &s.Allocated, &r.burst, &s.CPUMean, &s.CPUHigh, &s.GCCores, &r.cycles, &s.Goal, &s.Throttled,
+		&a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &a[6], &a[7],
 	}
-	return []query{
-		{now("sum", "count"), func(r *recorded, v float64) { to(r).N = int(v) }},
-		{now("sum", "sum"), func(r *recorded, v float64) { to(r).Sum = v }},
-		{now("min", "least"), func(r *recorded, v float64) { to(r).Least = v }},
-		{now("max", "most"), func(r *recorded, v float64) { to(r).Most = v }},
+}
+
+// text returns the query for a figure. The mean is that of all nodes, and the most that of all nodes and hours; limits are
+// those of now. Right after the start there is only what is now.
+func text(of needs.Stat) string {
+	how := map[string]string{"mean": "avg", "least": "min", "most": "max", "p95": "max", "sum": "sum", "count": "sum"}[of.Stat]
+	series := fmt.Sprintf("snug_go_workload_%s{stat=%q}", of.Name, of.Stat)
+	over := series
+	if of.Name != "memory_limit_bytes" && of.Name != "cpu_request_cores" {
+		if of.Stat == "least" {
+			how = "avg" // each node's is the least of its containers
+		}
+		over = fmt.Sprintf("%s_over_time(%s%s) or %s", how, series, history, series)
 	}
+	return how + " " + workloadBy + "(" + over + ")"
 }

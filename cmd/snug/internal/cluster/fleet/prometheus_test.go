@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 )
 
@@ -70,7 +71,7 @@ func TestPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Workloads) != 2 || d.Agents != 7 || d.Containers != 5 || int(asked.Load()) != 3+len(queries) {
+	if len(d.Workloads) != 2 || d.Agents != 7 || d.Containers != 5 || int(asked.Load()) != 4+len(needs.Names) {
 		t.Fatalf("%d workloads, %d agents, %d containers, %d questions", len(d.Workloads), d.Agents, d.Containers, asked.Load())
 	}
 	w := d.Workloads[0]

@@ -4,6 +4,7 @@ package needs
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
@@ -18,22 +19,27 @@ const (
 	day = 24 * time.Hour
 )
 
+// share sets f to a part of a whole, if there is any.
+func share(f *figure.Of[float64], part, whole float64) {
+	if whole > 0 {
+		f.Know(part/whole, "")
+	}
+}
+
+func mean(f *figure.Of[float64], d *Sketch) { share(f, d.Sum, d.Seconds) }
+
+func quantile(f *figure.Of[float64], d *Sketch, part float64) {
+	if n, ok := d.Quantile(part); ok {
+		f.Know(n, "")
+	}
+}
+
 // Size returns what was seen, in the form of which package size decides the container. Each figure is that of one
 // container: the most of all of them, or the mean.
 func (w *Workload) Size() *size.Seen {
 	s := &size.Seen{
 		Seconds: w.Heap, Collections: int(w.Cycles + 0.5), CPUs: w.Has.CPUs, Minor: w.Has.Minor, Aware: w.Has.Aware,
 		Days: w.Seen / day.Seconds(), Every: w.Every,
-	}
-	quantile := func(f *figure.Of[float64], d *Sketch, part float64) {
-		if n, ok := d.Quantile(part); ok {
-			f.Know(n, "")
-		}
-	}
-	mean := func(f *figure.Of[float64], d *Sketch) {
-		if n, ok := d.Mean(); ok {
-			f.Know(n, "")
-		}
 	}
 	mean(&s.Live, &w.Live)
 	quantile(&s.LiveMost, &w.Live, 1)
@@ -44,19 +50,13 @@ func (w *Workload) Size() *size.Seen {
 	quantile(&s.Used, &w.Used, 1)
 	mean(&s.CPUMean, &w.CPU)
 	quantile(&s.CPUHigh, &w.CPU, high)
-	if w.Busy > 0 && s.CPUMean.Known() {
-		s.GCCores.Know(s.CPUMean.N*min(1, w.GC/w.Busy), "")
+	if s.CPUMean.Known() {
+		share(&s.GCCores, w.GC*s.CPUMean.N, w.Busy)
 	}
-	if w.GoalFor > 0 {
-		s.Goal.Know(w.Goal/w.GoalFor, "")
-	}
-	if t := w.Throttle; t.Whole > 0 {
-		s.Throttled.Know(min(1, t.Part/t.Whole), "")
-	}
+	share(&s.Goal, w.Goal, w.GoalFor)
+	share(&s.Throttled, w.Throttle.Part, w.Throttle.Whole)
 	h := &w.Has
-	if h.Quota.N > 0 {
-		s.Quota.Know(h.Quota.Least, "")
-	}
+	share(&s.Quota, h.Quota.Least*float64(h.Quota.N), float64(h.Quota.N))
 	if h.Limit.N > 0 {
 		s.Limit.Know(int64(h.Limit.Least), "")
 	}
@@ -79,4 +79,40 @@ func (w *Workload) Size() *size.Seen {
 	}
 	s.CPUMost.Because("agents look once in a while")
 	return s
+}
+
+// Stats returns the figures that are exported of the workload, in the order of [Names]; NaN is unknown.
+func (w *Workload) Stats() (all [len(Names)]float64) {
+	s, h := w.Size(), &w.Has
+	var cycles, burst figure.Of[float64]
+	share(&cycles, w.Cycles, w.Heap)
+	quantile(&burst, &w.Allocated, high)
+	for i, f := range [...]*figure.Of[float64]{
+		&s.Live, &s.LiveMost, &s.Rest, &s.Other, &s.Used, &s.Allocated, &burst, &s.CPUMean, &s.CPUHigh, &s.GCCores, &cycles, &s.Goal, &s.Throttled,
+	} {
+		if all[i] = f.N; !f.Known() {
+			all[i] = math.NaN()
+		}
+	}
+	at := all[13:]
+	for _, a := range [...]*Amount{&h.Limit, &h.Request} {
+		at[0], at[1], at[2], at[3] = float64(a.N), a.Sum, a.Least, a.Most
+		if a.N == 0 {
+			at[0], at[1], at[2], at[3] = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		}
+		at = at[4:]
+	}
+	return all
+}
+
+// Stat is the name of an exported figure, without "snug_go_workload_", and which of its figures it is.
+type Stat struct{ Name, Stat string }
+
+// Names are those of the figures of a workload.
+var Names = [...]Stat{
+	{"heap_live_bytes", "mean"}, {"heap_live_bytes", "most"}, {"go_rest_bytes", "least"}, {"other_bytes", "most"}, {"used_bytes", "most"},
+	{"allocated_bytes_per_second", "mean"}, {"allocated_bytes_per_second", "p95"}, {"cpu_cores", "mean"}, {"cpu_cores", "p95"}, {"gc_cpu_cores", "mean"},
+	{"gc_cycles_per_second", "mean"}, {"heap_goal_bytes", "mean"}, {"throttled_ratio", "mean"},
+	{"memory_limit_bytes", "count"}, {"memory_limit_bytes", "sum"}, {"memory_limit_bytes", "least"}, {"memory_limit_bytes", "most"},
+	{"cpu_request_cores", "count"}, {"cpu_request_cores", "sum"}, {"cpu_request_cores", "least"}, {"cpu_request_cores", "most"},
 }
