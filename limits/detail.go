@@ -8,21 +8,25 @@ import (
 	"github.com/snug-go/snug/internal/cgroup"
 )
 
-// readDetail reads the figures that only explain. They are read on request, not at every poll.
-func (h *Handle) readDetail() {
+// readDetail reads the figures that only explain: those of Weight or all. They are read on request,
+// not at every poll.
+func (h *Handle) readDetail(all bool) {
 	c, m := &h.last.CPU, &h.last.Memory
 	var table mountTable
-	if h.pid == 0 || h.cpusetDir == "" {
+	if all && (h.pid == 0 || h.cpusetDir == "") {
 		table = h.mounts(make([]byte, 0, 16<<10))
 	}
-	if h.pid == 0 {
+	if all && h.pid == 0 {
 		c.Runtime = h.runtimeLevel(table.text)
 	}
 	if m.Hard.State != Known && m.Soft.State != Known { // otherwise it was read with them
 		h.readHost(&h.last)
 	}
 	m.Host = h.host
-	c.Weight, c.Shares, c.Requests, c.Burst, c.Pressure = Value[int]{}, Value[int]{}, nil, Value[float64]{}, Pressure{}
+	c.Weight, c.Shares, c.Requests, c.Burst = Value[int]{}, Value[int]{}, nil, Value[float64]{}
+	if all {
+		c.Pressure = Pressure{}
+	}
 	if l := h.cpu.own(); l != nil {
 		if h.cpu.V1 {
 			c.Shares = intIn(h.once("cpu.shares", l.dir+"cpu.shares"), 2, 262144)
@@ -32,12 +36,24 @@ func (h *Handle) readDetail() {
 			c.Weight = intIn(h.once("cpu.weight", l.dir+"cpu.weight"), 1, 10000)
 			c.Requests = requestsOfWeight(c.Weight)
 			c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.max.burst"), cgroup.CPUMax(l.limit.text))
-			c.Pressure = pressure(h.once("cpu.pressure", l.dir+"cpu.pressure"))
+			if all {
+				c.Pressure = pressure(h.once("cpu.pressure", l.dir+"cpu.pressure"))
+			}
 		}
 	}
-	c.Cpuset = h.cpuset(&table)
-	m.SwapMax, m.SwapCurrent, m.Events, m.Pressure = Value[int64]{}, Value[int64]{}, MemoryEvents{}, Pressure{}
+	m.Events = MemoryEvents{}
 	l := h.memory.own()
+	if l != nil && h.memory.V1 {
+		m.Events.OOMKills = valueOf(cgroup.Field(h.once("memory.events.oom_kills", l.dir+"memory.oom_control"), "oom_kill"))
+	} else if l != nil {
+		events := h.once("memory.events", l.dir+"memory.events")
+		m.Events = MemoryEvents{High: valueOf(cgroup.Field(events, "high")), Max: valueOf(cgroup.Field(events, "max")), OOM: valueOf(cgroup.Field(events, "oom")), OOMKills: valueOf(cgroup.Field(events, "oom_kill"))}
+	}
+	if !all {
+		return
+	}
+	c.Cpuset = h.cpuset(&table)
+	m.SwapMax, m.SwapCurrent, m.Pressure = Value[int64]{}, Value[int64]{}, Pressure{}
 	if l == nil {
 		return
 	}
@@ -49,13 +65,10 @@ func (h *Handle) readDetail() {
 		}
 		m.SwapCurrent = valueOf(cgroup.Field(h.once("memory.swap_current_bytes", l.dir+"memory.stat"), "swap"))
 		m.Events.Max = valueOf(cgroup.Count(cgroup.Trim(h.once("memory.events.max", l.dir+"memory.failcnt"))))
-		m.Events.OOMKills = valueOf(cgroup.Field(h.once("memory.events.oom_kills", l.dir+"memory.oom_control"), "oom_kill"))
 		return
 	}
 	m.SwapMax = limitOf(h.once("memory.swap_max_bytes", l.dir+"memory.swap.max"))
 	m.SwapCurrent = valueOf(cgroup.Count(cgroup.Trim(h.once("memory.swap_current_bytes", l.dir+"memory.swap.current"))))
-	events := h.once("memory.events", l.dir+"memory.events")
-	m.Events = MemoryEvents{High: valueOf(cgroup.Field(events, "high")), Max: valueOf(cgroup.Field(events, "max")), OOM: valueOf(cgroup.Field(events, "oom")), OOMKills: valueOf(cgroup.Field(events, "oom_kill"))}
 	m.Pressure = pressure(h.once("memory.pressure", l.dir+"memory.pressure"))
 }
 

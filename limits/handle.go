@@ -27,6 +27,13 @@ const (
 	Detail
 	// Unreclaimable: Memory.Unreclaimable. It reads one or two files more.
 	Unreclaimable
+	// Weight: of Detail only weight or shares, requests, burst and memory events, on v1 without
+	// Max. It reads three files or fewer.
+	Weight
+	// Kept: the limits and the affinity of the last Read are not read anew, and whether the process
+	// has ended or moved is not noticed. It is for Read with Counters and Unreclaimable on a Handle
+	// that has read both before; otherwise it has no effect.
+	Kept
 )
 
 // A Handle reads one process's limits repeatedly. It keeps the files open, allocates nothing
@@ -42,7 +49,7 @@ type Handle struct {
 	parts Parts
 	stat  probe // cpu.stat of the level that sets the quota
 	polls uint
-	fresh bool // more parts are wanted than at the last poll
+	fresh bool // figures are wanted that were not at the last poll
 	last  Limits
 
 	cpusetDir string // of the process's own group, with a slash; "" = to be found
@@ -147,7 +154,7 @@ func (h *Handle) want(parts Parts) {
 	if parts == h.parts {
 		return
 	}
-	h.fresh = parts&^h.parts != 0
+	h.fresh = parts&^h.parts&^(Detail|Weight) != 0 // these are read with all figures anyway
 	h.parts, h.ownStat = parts, nil
 	if parts&Unreclaimable != 0 {
 		h.ownStat = h.readOwnStat
@@ -170,17 +177,26 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 	if h == nil || h.tree == nil {
 		return Limits{}, fs.ErrInvalid
 	}
-	h.want(parts)
-	h.polls++
+	kept := parts&(Kept|Detail|Weight) == Kept
+	h.want(parts &^ Kept)
 	h.paged = false
-	changed, stale := h.polls == 1 || h.fresh, false
+	if kept && h.polls > 0 && !h.fresh {
+		h.readFigures()
+		if !gone(h.stat.err) && !gone(h.memstat.err) {
+			return h.last, nil
+		} // the group was removed
+		h.paged = false
+	}
+	h.polls++
+	first := h.polls == 1
+	changed, stale := first || h.fresh, false
 	h.fresh = false
 	if h.polls%rescan == 0 {
 		h.files.retry()
 		// The cause of a hidden resource may be over, such as a lack of descriptors.
 		stale = h.cpu.unseen() || h.memory.unseen()
 	}
-	if !changed && (h.pid != 0 || h.polls%relook == 0) {
+	if !first && (h.pid != 0 || h.polls%relook == 0) {
 		stale = h.group.read(&h.reader) || stale
 		if h.pid != 0 && gone(h.group.err) {
 			return h.last, noProcess(h.pid)
@@ -206,22 +222,27 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 	if h.pid != 0 && h.status.err != nil && (gone(h.status.err) || h.tree.missing(h.proc)) {
 		return h.last, noProcess(h.pid)
 	}
-	if changed || cpus != h.last.CPU.Affinity || h.parts&Detail != 0 {
+	if detail := h.parts&(Detail|Weight) != 0; changed || cpus != h.last.CPU.Affinity || detail {
 		h.evaluate(&h.last, cpus)
 		if h.parts&Unreclaimable != 0 {
 			h.charge()
 		}
-		if h.parts&Detail != 0 {
-			h.readDetail()
+		if detail {
+			h.readDetail(h.parts&Detail != 0)
 		}
 	}
+	h.readFigures()
+	return h.last, nil
+}
+
+// readFigures reads the parts that change at every poll.
+func (h *Handle) readFigures() {
 	if h.parts&Counters != 0 {
 		h.readCounters()
 	}
 	if h.parts&Unreclaimable != 0 {
 		h.readUnreclaimable()
 	}
-	return h.last, nil
 }
 
 // vanished reports whether a resource's own group was found and is no longer there: it was

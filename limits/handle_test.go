@@ -100,6 +100,51 @@ func TestFollowsCounters(t *testing.T) {
 	}
 }
 
+// TestKept: limits are kept while counters are read, and read anew without Kept and when the group is
+// another.
+func TestKept(t *testing.T) {
+	const parts = limits.Counters | limits.Unreclaimable
+	f := load(t, "v2-simple")
+	h := openParts(t, limits.Process{FS: f}, parts)
+	before := read(t, h)
+	set(t, f, "sys/fs/cgroup/cpu.max", "300000 100000\n")
+	set(t, f, "sys/fs/cgroup/memory.current", "99\n")
+	h.parts = parts | limits.Kept
+	if l := read(t, h); l.CPU.Quota != before.CPU.Quota || l.Memory.Current != limits.Of[int64](99) {
+		t.Errorf("quota %v, want %v; current %v, want 99", l.CPU.Quota, before.CPU.Quota, l.Memory.Current)
+	}
+	for _, with := range []limits.Parts{0, limits.Weight, limits.Weight | limits.Kept} {
+		h.parts = parts | with
+		if l := read(t, h); l.CPU.Quota != limits.Of(3.0) {
+			t.Errorf("parts %b: quota %v, want 3", h.parts, l.CPU.Quota)
+		}
+	}
+	first := openParts(t, limits.Process{FS: f}, parts|limits.Kept)
+	if l := read(t, first); l.CPU.Quota != limits.Of(3.0) || l.Memory.Current != limits.Of[int64](99) {
+		t.Errorf("at first: quota %v, current %v, want 3 and 99", l.CPU.Quota, l.Memory.Current)
+	}
+}
+
+// TestWeight: Weight is the part of Detail that it says.
+func TestWeight(t *testing.T) {
+	for _, name := range []string{"k8s-v2-burstable", "ecs-v1-task-limit", "v2-burst", "v1-swap-limit"} {
+		f := load(t, name)
+		all := read(t, openParts(t, limits.Process{FS: f}, limits.Detail))
+		got := read(t, openParts(t, limits.Process{FS: f}, limits.Weight))
+		want := all.Memory.Events
+		if got.Memory.Events.Max.State == limits.Unknown {
+			want.Max = limits.Value[int64]{}
+		}
+		c, d := got.CPU, all.CPU
+		if c.Weight != d.Weight || c.Shares != d.Shares || c.Burst != d.Burst || len(c.Requests) != len(d.Requests) || got.Memory.Events != want || got.Memory.Host != all.Memory.Host {
+			t.Errorf("%s: %+v, want %+v", name, got, all)
+		}
+		if c.Cpuset != "" || got.Memory.SwapMax.State != limits.Unknown || got.Memory.SwapCurrent.State != limits.Unknown {
+			t.Errorf("%s: more was read: %+v", name, got)
+		}
+	}
+}
+
 func TestNoticesAMove(t *testing.T) {
 	f := load(t, "v2-parent-tighter")
 	h := open(t, f, 0)
