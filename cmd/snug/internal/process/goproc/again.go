@@ -48,22 +48,19 @@ func (f *Facts) Again(p *proc.Process) *Facts {
 
 // Rests reports whether a process has done nothing since f was read, by proc.Stat.Still: f still
 // holds. It costs one system call. It is false if the process has ended.
-func (f *Facts) Rests(p *proc.Process) bool {
-	stat, err := p.Stat()
-	return err == nil && stat.Still(&f.Stat)
-}
+func (f *Facts) Rests(p *proc.Process) bool { return p.Still(&f.Stat) }
 
 func (f *Facts) again(p *proc.Process, before *Facts) error {
-	var err error
-	if f.Stat, err = p.Stat(); err != nil {
+	stat, cpus, err := p.StatAffinity()
+	if err != nil {
 		return err
 	}
-	if n, err := p.Affinity(); err == nil {
-		f.CPUs = n
+	if f.Stat = stat; cpus > 0 {
+		f.CPUs = cpus
 	}
 	if f.image == nil {
 		// There are no figures in its memory, or they cannot be read.
-		stat, cpus := f.Stat, f.CPUs
+		cpus = f.CPUs
 		*f = *before
 		f.Stat, f.CPUs = stat, cpus
 		return p.Same()
@@ -76,9 +73,11 @@ func (f *Facts) again(p *proc.Process, before *Facts) error {
 	if err != nil {
 		return p.Same()
 	}
-	r := &reader{mem: mem, image: f.image, bias: entry - f.image.Entry, pid: f.Pid}
+	g := gather(p, mem, before.reads)
+	r := &reader{mem: g, image: f.image, bias: entry - f.image.Entry, pid: f.Pid}
 	r.counters(f)
 	f.who(r.custom())
+	f.reads = g.keep(before.reads)
 	const why = "it is not asked for again"
 	f.IdlePs.Because(why)
 	f.SpinningPs.Because(why)

@@ -117,6 +117,7 @@ type Facts struct {
 	GCStops figure.Of[Durations]
 
 	image *image
+	reads []proc.Range // of its memory
 }
 
 // Look reads what can be known about a process without stopping it. Share files between calls.
@@ -204,13 +205,15 @@ func (f *Facts) look(p *proc.Process, files *Cache, memory bool) error {
 		return nil
 	}
 	f.image = im
-	r := &reader{mem: mem, image: im, bias: entry - im.Entry, pid: f.Pid}
+	g := gather(p, mem, nil)
+	r := &reader{mem: g, image: im, bias: entry - im.Entry, pid: f.Pid}
 	if why := r.badBias(); why != "" {
 		f.unknown(why)
 		return nil
 	}
 	r.read(f)
 	f.who(r.custom())
+	f.reads = g.reads
 	return nil
 }
 

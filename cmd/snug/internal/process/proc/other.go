@@ -45,6 +45,18 @@ func (*Process) Status() (Status, error) { return Status{}, ErrNotLinux }
 // IO needs Linux.
 func (*Process) IO() (IO, error) { return IO{}, ErrNotLinux }
 
+// Still returns false.
+func (*Process) Still(*Stat) bool { return false }
+
+// StatAffinity needs Linux.
+func (*Process) StatAffinity() (s Stat, cpus int, err error) { return Stat{}, 0, ErrNotLinux }
+
+// Gather returns nil.
+func (*Process) Gather([]Range) []byte { return nil }
+
+// Groups needs Linux.
+func (*Process) Groups() (string, error) { return "", ErrNotLinux }
+
 // Affinity needs Linux.
 func (*Process) Affinity() (int, error) { return 0, ErrNotLinux }
 

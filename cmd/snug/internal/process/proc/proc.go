@@ -130,6 +130,12 @@ type Status struct {
 	Peak int64
 }
 
+// Range is a part of the memory of a process.
+type Range struct {
+	Addr uint64
+	Size int // in bytes, above 0
+}
+
 // IO counts what a process has read and written by system calls, from files, pipes and sockets.
 type IO struct {
 	Bytes, Calls uint64

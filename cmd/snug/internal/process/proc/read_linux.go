@@ -36,6 +36,11 @@ type Process struct {
 	// remotely; else 0.
 	auxvAt uint64
 	first  Stat
+
+	// mark is where Gather finds the auxiliary vector; unmarked = it does not.
+	mark     []byte
+	markAt   uint64
+	unmarked bool
 }
 
 // Pids lists the visible processes, in no order.
@@ -172,6 +177,23 @@ func (p *Process) KeepStat() {
 
 // Stat reads /proc/PID/stat. The error for a zombie is ErrGone.
 func (p *Process) Stat() (Stat, error) {
+	s, err := p.undated()
+	var now unix.Timespec
+	if err == nil && unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) == nil {
+		s.Started = time.Now().Add(ticks(s.start) - time.Duration(now.Nano())).Round(0)
+	}
+	return s, err
+}
+
+// Still reports whether the process shows no activity since an earlier Stat, see [Stat.Still]. It is
+// false if the process has ended.
+func (p *Process) Still(before *Stat) bool {
+	s, err := p.undated()
+	return err == nil && s.Still(before)
+}
+
+// undated is Stat without Started.
+func (p *Process) undated() (Stat, error) {
 	var text []byte
 	var err error
 	if p.stat >= 0 {
@@ -194,10 +216,6 @@ func (p *Process) Stat() (Stat, error) {
 	}
 	if s.Zombie() {
 		return Stat{}, p.gone()
-	}
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) == nil {
-		s.Started = time.Now().Add(ticks(s.start) - time.Duration(now.Nano())).Round(0)
 	}
 	return s, nil
 }
@@ -234,6 +252,28 @@ func (p *Process) Status() (Status, error) {
 // Affinity returns the number of existing CPUs that the main thread may run on, as
 // sched_getaffinity(2) returns it to the process itself.
 func (p *Process) Affinity() (int, error) {
+	count, err := p.affinity()
+	if err != nil {
+		return 0, err
+	}
+	// The call takes a number, so the result belongs to this process only if it still exists.
+	if _, err := p.Stat(); err != nil {
+		return 0, err
+	}
+	return count, nil
+}
+
+// StatAffinity is Stat and Affinity for one read of the file; cpus is 0 if Affinity has an error.
+func (p *Process) StatAffinity() (s Stat, cpus int, err error) {
+	count, wrong := p.affinity()
+	if s, err = p.Stat(); err == nil && wrong == nil {
+		cpus = count
+	}
+	return s, cpus, err
+}
+
+// affinity is Affinity of the process that has the number now.
+func (p *Process) affinity() (int, error) {
 	if p.root != root {
 		s, err := p.Status()
 		if err == nil && s.CPUs == 0 {
@@ -252,11 +292,13 @@ func (p *Process) Affinity() (int, error) {
 	if err != nil {
 		return 0, p.why("sched_getaffinity", err)
 	}
-	// The call takes a number, so the result belongs to this process only if it still exists.
-	if _, err := p.Stat(); err != nil {
-		return 0, err
-	}
 	return count, nil
+}
+
+// Groups returns the text of /proc/PID/cgroup.
+func (p *Process) Groups() (string, error) {
+	text, err := p.read("cgroup", maxStatus)
+	return string(text), err
 }
 
 // RunDelay adds up the times of at most maxThreads threads.

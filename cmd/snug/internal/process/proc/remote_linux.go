@@ -135,3 +135,48 @@ func (p *Process) remoteEnviron() ([]byte, error) {
 	}
 	return text[:n], nil
 }
+
+// maxRanges bounds the ranges of one call, see IOV_MAX in readv(2). One more is the auxiliary vector.
+const maxRanges = 1000
+
+// Gather reads ranges of memory with one system call, where [Process.Memory] takes one for each. It
+// returns their bytes one after the other, up to the first that cannot be read; none if the process
+// runs another program, or the call is not permitted. It must not be called before Memory.
+func (p *Process) Gather(ranges []Range) []byte {
+	if p.mem == nil || p.root != root || len(ranges) == 0 || len(ranges) > maxRanges || !p.marked() {
+		return nil
+	}
+	there := make([]unix.RemoteIovec, 1, 1+len(ranges))
+	there[0] = unix.RemoteIovec{Base: uintptr(p.markAt), Len: len(p.mark)}
+	size := len(p.mark)
+	for _, r := range ranges {
+		there = append(there, unix.RemoteIovec{Base: uintptr(r.Addr), Len: r.Size})
+		size += r.Size
+	}
+	b := make([]byte, size)
+	local := []unix.Iovec{{Base: &b[0]}}
+	local[0].SetLen(size)
+	n, err := retry(func() (int, error) { return unix.ProcessVMReadv(p.pid, local, there, 0) })
+	if err != nil || n <= len(p.mark) || !bytes.Equal(b[:len(p.mark)], p.mark) {
+		return nil
+	}
+	return b[len(p.mark):n]
+}
+
+// marked finds the auxiliary vector in the memory. The call takes a number, so what it reads is of
+// this program only if the vector is this one's.
+func (p *Process) marked() bool {
+	if p.auxvAt != 0 {
+		p.mark, p.markAt = p.auxv, p.auxvAt
+	}
+	if p.markAt == 0 && !p.unmarked {
+		at, err := p.places()
+		if err == nil {
+			p.mark, p.markAt, err = p.stackAuxv(at.stack)
+		}
+		if p.unmarked = err != nil || !bytes.HasPrefix(p.auxv, p.mark); p.unmarked {
+			p.markAt = 0
+		}
+	}
+	return p.markAt != 0
+}
