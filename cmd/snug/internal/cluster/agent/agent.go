@@ -71,6 +71,7 @@ type Names interface {
 type Agent struct {
 	opts    Options
 	scanner *scanner
+	order   []string // the keys of the containers of the last document, sorted; only Scan uses it
 
 	mu      sync.Mutex
 	last    *finding.Node // of the last scan; not modified after that
@@ -78,7 +79,7 @@ type Agent struct {
 	scans   int64
 	failed  string // why the last scan failed; "" = it succeeded
 	history map[string]*history
-	made    made // of the last scrape
+	made    *made // of the last scrape; nil = there was none
 
 	heaps heaps // only Scan uses it
 	sizes *sizes

@@ -24,6 +24,7 @@ func (s *scanner) lookBeside(pid int, o *other) {
 	o.code, o.beside = code, nil
 	p, err := proc.Open(pid)
 	if err != nil {
+		o.code = -1 // look again
 		return
 	}
 	defer p.Close()

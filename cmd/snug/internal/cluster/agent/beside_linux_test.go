@@ -44,3 +44,11 @@ func TestBeside(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestBesideGone: a process that could not be opened is looked at again.
+func TestBesideGone(t *testing.T) {
+	s, o := &scanner{}, other{looks: 1, code: 1}
+	if s.lookBeside(1<<30, &o); o.code != -1 || o.beside != nil {
+		t.Errorf("%+v", o)
+	}
+}

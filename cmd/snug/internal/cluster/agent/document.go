@@ -4,7 +4,6 @@ package agent
 
 import (
 	"cmp"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -49,13 +48,13 @@ func (a *Agent) document(r *result) *finding.Node {
 			d.Skipped = append(d.Skipped, left)
 		}
 	}
-	members := map[string][]*process{}
+	members := make(map[string][]*process, len(a.order))
 	for _, p := range s.known {
-		k := s.keyOf(p)
-		members[k] = append(members[k], p)
+		members[p.in.key] = append(members[p.in.key], p)
 	}
+	a.reorder(members)
 	d.Containers = slices.Grow(d.Containers, len(members))
-	for _, k := range slices.Sorted(maps.Keys(members)) {
+	for _, k := range a.order {
 		d.Containers = append(d.Containers, a.container(members[k]))
 	}
 	if s.named {
@@ -63,6 +62,24 @@ func (a *Agent) document(r *result) *finding.Node {
 	}
 	d.Next = next(d)
 	return d
+}
+
+// reorder makes a.order the sorted keys of the containers. To sort what is almost sorted costs little.
+func (a *Agent) reorder(members map[string][]*process) {
+	a.order = slices.DeleteFunc(a.order, func(k string) bool { return members[k] == nil })
+	if len(a.order) == len(members) {
+		return
+	}
+	there := make(map[string]bool, len(members))
+	for _, k := range a.order {
+		there[k] = true
+	}
+	for k := range members {
+		if !there[k] {
+			a.order = append(a.order, k)
+		}
+	}
+	slices.Sort(a.order)
 }
 
 // next returns a command that inspects the process with the worst finding.
@@ -80,24 +97,6 @@ func next(d *finding.Node) string {
 		return ""
 	}
 	return "snug doctor " + strconv.Itoa(worst.PID)
-}
-
-// placeOf returns the place of a process.
-func (s *scanner) placeOf(p *process) podid.Place {
-	if g := s.groups[p.group]; g != nil {
-		return g.place
-	}
-	return podid.Parse(p.group)
-}
-
-// keyOf returns a key that is the same for all processes of a container. Outside of
-// containers it is the group.
-func (s *scanner) keyOf(p *process) string {
-	at := s.placeOf(p)
-	if at.PodUID == "" && at.ContainerID == "" {
-		return "~" + ownGroup(p.group)
-	}
-	return keyOfPlace(at)
 }
 
 // keyOfPlace returns the key of a container.
@@ -131,34 +130,59 @@ func ownGroup(text string) string {
 	return memory + " " + cpu
 }
 
-// container returns a container with its Go processes.
+// fullContainer is a container of a document, with what it was made of.
+type fullContainer struct {
+	finding.Container
+	named Named
+}
+
+// container returns a container with its Go processes. While nothing of it was read and nothing happened
+// in the window, it is the same with the same processes, and the length of its window is that of the
+// scan that made it.
 func (a *Agent) container(members []*process) finding.Container {
 	slices.SortFunc(members, func(x, y *process) int {
 		gx, gy := x.last.Go, y.last.Go
 		return cmp.Or(gx.Stat.Started.Truncate(time.Second).Compare(gy.Stat.Started.Truncate(time.Second)), cmp.Compare(gx.Pid, gy.Pid))
 	})
-	at := a.scanner.placeOf(members[0])
-	c := members[0].container(at)
-	var setsProcs *bool
+	first := members[0]
+	at := first.in.place
+	var n Named
+	var known bool
 	if a.opts.Names != nil && at.PodUID != "" {
-		if n, ok := a.opts.Names.Lookup(at.PodUID, at.ContainerID); ok {
-			c.ContainerNames, setsProcs = namesOf(n), n.SetsProcs
-		}
+		n, known = a.opts.Names.Lookup(at.PodUID, at.ContainerID)
+	}
+	full, steady := first.full, first.box != nil
+	whole := full != nil && len(full.Processes) == len(members) && full.named.same(&n)
+	for _, p := range members {
+		whole, steady = whole && p.full == full, steady && p.kept != nil
+	}
+	if whole {
+		return full.Container
+	}
+	c := first.container(at)
+	if known {
+		c.ContainerNames = namesOf(n)
 	}
 	c.Processes = make([]finding.NodeProcess, 0, len(members))
-	used, known := 0.0, true
+	used, all := 0.0, true
 	for _, p := range members {
-		r := p.row(setsProcs)
+		r := p.row(n.SetsProcs)
 		r.Throttled = c.Throttled
 		if r.Used.Known() {
 			used += r.Used.N
 		} else {
-			known = false
+			all = false
 		}
 		c.Processes = append(c.Processes, r)
 	}
-	if known {
+	if all {
 		c.Used.Know(used, "")
+	}
+	if full = nil; steady {
+		full = &fullContainer{c, n}
+	}
+	for _, p := range members {
+		p.full = full
 	}
 	return c
 }

@@ -13,7 +13,9 @@ import (
 
 // group is the processes with the same /proc/PID/cgroup.
 type group struct {
+	text   string
 	place  podid.Place
+	key    string         // of the container, the same for all its groups; outside of containers that of the group
 	h      *limits.Handle // nil if the limits cannot be read
 	tick   int            // the last scan with a process in it
 	pid    int            // one process in it
@@ -24,13 +26,22 @@ type group struct {
 }
 
 const (
-	// idleEvery is the interval, in scans, between readings of the limits of an idle group.
-	idleEvery = 8
+	// limitsEvery is the interval, in scans, between readings of the limits of a group, and of
+	// everything else of an idle one: two minutes at 15 s.
+	limitsEvery = 8
 	// detailEvery is the interval, in scans, between readings of the details of limits and of
-	// OOM kills: many files, which rarely change. idleDetailEvery is that of an idle group, and a
-	// multiple of idleEvery.
+	// OOM kills. idleDetailEvery is that of an idle group. Both are multiples of limitsEvery.
 	detailEvery, idleDetailEvery = 8, 16
 )
+
+// newGroup returns the group of a /proc/PID/cgroup with a process in it.
+func newGroup(text string, pid int) *group {
+	g := &group{text: text, place: podid.Parse(text), turn: pid}
+	if g.key = keyOfPlace(g.place); g.place.PodUID == "" && g.place.ContainerID == "" {
+		g.key = "~" + ownGroup(text)
+	}
+	return g
+}
 
 func (g *group) close() {
 	if g.h != nil {
@@ -75,10 +86,13 @@ func (s *scanner) readGroups(ctx context.Context) error {
 		if !p.closed {
 			s.open++
 		}
-		g := s.groups[p.group]
-		if g == nil {
-			g = &group{place: podid.Parse(p.group), turn: pid}
-			s.groups[p.group] = g
+		g := p.in
+		if g == nil || g.tick < s.tick-1 || p.group != g.text {
+			if g = s.groups[p.group]; g == nil {
+				g = newGroup(p.group, pid)
+				s.groups[p.group] = g
+			}
+			p.in = g
 		}
 		if g.tick != s.tick {
 			g.tick, g.worked, g.pid = s.tick, false, pid
@@ -104,12 +118,12 @@ func (s *scanner) readGroups(ctx context.Context) error {
 			delete(s.groups, text)
 			continue
 		}
-		if g.limits == nil || g.worked || (s.tick+g.turn)%idleEvery == 0 {
+		if due := (s.tick+g.turn)%limitsEvery == 0; due || g.limits == nil || g.worked {
 			if err := s.pace.rest(ctx); err != nil {
 				return err
 			}
 			if text != "" {
-				g.limits = g.read(s.tree(), (s.tick+g.turn)%g.detailEvery() == 0)
+				g.limits = g.read(s.tree(), due, (s.tick+g.turn)%g.detailEvery() == 0)
 			}
 			if !s.hasRoom(open+1, 0) || !g.worked && !s.hasRoom(open+1, waiting) {
 				g.close()
@@ -120,19 +134,21 @@ func (s *scanner) readGroups(ctx context.Context) error {
 		}
 	}
 	for _, p := range s.known {
-		p.settle(s.groups[p.group].limits)
+		p.settle(p.in.limits)
 	}
 	return nil
 }
 
-// read returns the current limits; nil = unknown. It tries twice, because the process of the
-// handle may have ended while others are left.
-func (g *group) read(tree fs.FS, whole bool) *limits.Limits {
+// read returns the current counters, and limits of the last time that anew was set; nil = unknown. It
+// tries twice, because the process of the handle may have ended while others are left.
+func (g *group) read(tree fs.FS, anew, whole bool) *limits.Limits {
 	for range 2 {
 		whole = whole || g.detail == nil
 		parts := limits.Counters | limits.Unreclaimable
 		if whole {
-			parts |= limits.Detail
+			parts |= limits.Weight
+		} else if !anew {
+			parts |= limits.Kept
 		}
 		if g.h == nil {
 			h, err := limits.Open(limits.Process{FS: tree, PID: g.pid})
@@ -158,12 +174,25 @@ func (g *group) read(tree fs.FS, whole bool) *limits.Limits {
 }
 
 // groupOf returns the /proc/PID/cgroup of a process as the node shows it; "" = it has ended.
-func (s *scanner) groupOf(pid int) string {
-	text := observe.GroupOf(pid)
-	if s.node != nil {
-		text = inTree(text, s.node.views)
+func (s *scanner) groupOf(pid int) string { return s.inTree(observe.GroupOf(pid)) }
+
+// groupsOf is groupOf for a Go process, whose directory may be open.
+func (s *scanner) groupsOf(e *process, pid int) string {
+	if e.p == nil || e.closed {
+		return s.groupOf(pid)
 	}
-	return text
+	text, err := e.p.Groups()
+	if err != nil {
+		return ""
+	}
+	return s.inTree(text)
+}
+
+func (s *scanner) inTree(text string) string {
+	if s.node == nil {
+		return text
+	}
+	return inTree(text, s.node.views)
 }
 
 // tree returns the file system to read limits in; nil = this machine.

@@ -3,12 +3,12 @@
 package agent
 
 import (
-	"maps"
+	"bufio"
+	"bytes"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
@@ -191,62 +191,125 @@ func newRegistry() *registry {
 }
 
 // metrics returns the page of the last scan. A scrape reads no process, and only the first one after a scan
-// makes the text.
-func (a *Agent) metrics() []byte {
+// makes the text, of the containers that were made anew.
+func (a *Agent) metrics() *made {
 	a.mu.Lock()
 	d, ended, scans := a.last, a.ended, a.scans
 	known := a.made
 	a.mu.Unlock()
-	if known.text == nil || known.scans != scans {
-		known = made{scans, a.families(d, ended, scans, len(known.text))}
+	if known == nil || known.scans != scans {
+		known = a.families(d, ended, scans, known)
 		a.mu.Lock()
 		a.made = known
 		a.mu.Unlock()
 	}
-	var page promtext.Page
-	page.Self(finding.NewBuild().Version)
-	return slices.Concat(known.text, page.Bytes())
+	return known
 }
 
-// made is the text of the families of a scan.
+// made is the text of the families of a scan. It is never put together: with many containers it is long,
+// and clients that read slowly share it.
 type made struct {
 	scans int64
-	text  []byte
+	heads [metricCount][]byte // the beginning of each family and the agent's own series; nil = it has none
+	parts []*part             // of the containers, sorted
+	known map[*finding.NodeProcess]*part
+	size  int // in bytes
 }
 
-// families returns the text of all families, which has about size bytes.
-func (a *Agent) families(d *finding.Node, ended time.Time, scans int64, size int) []byte {
-	containers := 0
-	if d != nil {
-		containers = len(d.Containers)
+// part is the text of a container's series, by family.
+type part struct {
+	text []byte
+	ends [metricCount]uint32
+}
+
+func (p *part) of(m metric) []byte {
+	if m == 0 {
+		return p.text[:p.ends[0]]
 	}
-	s := newScrape(containers)
-	s.conventional = a.opts.Conventional
-	a.sample(s, d, ended, scans)
-	var page promtext.Page
-	page.Grow(size + size/8)
-	for m, f := range s.families {
-		if len(s.series[m]) == 0 {
+	return p.text[p.ends[m-1]:p.ends[m]]
+}
+
+// write writes the page to w, which returns its first error again.
+func (t *made) write(w *bufio.Writer) {
+	for m, head := range t.heads {
+		if head == nil {
 			continue
 		}
-		page.Family(f.name, f.help, f.kind)
-		for _, one := range s.series[m] {
-			if one.below == nil {
-				page.Sample(one.value, one.labels)
-			} else {
-				page.Buckets(observe.Bounds(), one.below, math.NaN(), uint64(one.value), one.labels)
-			}
+		w.Write(head)
+		for _, p := range t.parts {
+			w.Write(p.of(metric(m)))
 		}
 	}
-	return page.Bytes()
 }
 
-// sample collects all series.
-func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64) {
+// families makes the text of all families. It takes those parts from before whose containers have the same
+// first process, in memory: the container has not been made anew.
+func (a *Agent) families(d *finding.Node, ended time.Time, scans int64, before *made) *made {
+	t := &made{scans: scans}
+	s := &scrape{families: newRegistry(), conventional: a.opts.Conventional}
+	labels, containers := a.sample(s, d, ended, scans)
+	t.known = make(map[*finding.NodeProcess]*part, len(labels))
+	t.parts = make([]*part, 0, len(labels))
+	one := &scrape{families: s.families, conventional: s.conventional}
+	for _, values := range labels {
+		c := containers[values]
+		var p *part
+		if before != nil {
+			p = before.known[&c.Processes[0]]
+		}
+		if p == nil {
+			p = one.part(c, pairs(containerLabels[:], values[:]))
+		}
+		t.parts = append(t.parts, p)
+		t.known[&c.Processes[0]] = p
+		t.size += len(p.text)
+	}
+	for m, f := range s.families {
+		has := func(p *part) bool { return len(p.of(metric(m))) > 0 }
+		if len(s.series[m]) == 0 && !slices.ContainsFunc(t.parts, has) {
+			continue
+		}
+		var page promtext.Page
+		page.Family(f.name, f.help, f.kind)
+		s.samples(&page, metric(m))
+		t.heads[m] = page.Bytes()
+		t.size += len(t.heads[m])
+	}
+	return t
+}
+
+// part returns the text of a container's series.
+func (s *scrape) part(c *finding.Container, own []promtext.Label) *part {
+	s.container(c, own)
+	p := &part{}
+	s.page.Reset()
+	for m, f := range s.families {
+		s.page.Again(f.name)
+		s.samples(&s.page, metric(m))
+		s.series[m] = s.series[m][:0]
+		p.ends[m] = uint32(len(s.page.Bytes()))
+	}
+	p.text = bytes.Clone(s.page.Bytes())
+	return p
+}
+
+// samples adds the series of a family to a page.
+func (s *scrape) samples(page *promtext.Page, m metric) {
+	for _, one := range s.series[m] {
+		if one.below == nil {
+			page.Sample(one.value, one.labels)
+		} else {
+			page.Buckets(s.bounds(), one.below, math.NaN(), uint64(one.value), one.labels)
+		}
+	}
+}
+
+// sample collects the agent's own series, and the containers by their labels.
+func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64) (labels [][5]string, of map[[5]string]*finding.Container) {
 	s.number(scansTotal, float64(scans))
 	s.number(memoryRead, flag(!a.opts.Outside))
 	if d == nil {
-		return
+		return nil, nil
 	}
 	s.number(scanSeconds, d.Scan.Seconds)
 	s.number(scanCPU, d.Scan.CPU)
@@ -262,7 +325,7 @@ func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64)
 		s.number(skipped, float64(counts[reason]), reason)
 	}
 	inContainers, own := 0, 0
-	series := map[[5]string]*finding.Container{}
+	of = make(map[[5]string]*finding.Container, len(d.Containers))
 	for i := range d.Containers {
 		c := &d.Containers[i]
 		if c.Unit != nil {
@@ -271,17 +334,21 @@ func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64)
 		}
 		inContainers += len(c.Processes)
 		// While a container restarts, it may be there twice with the same names.
-		if other := series[labelsOf(c)]; other == nil || later(c, other) {
-			series[labelsOf(c)] = c
+		values := labelsOf(c)
+		other := of[values]
+		if other == nil {
+			labels = append(labels, values)
+		}
+		if other == nil || later(c, other) {
+			of[values] = c
 		}
 	}
 	s.unsupported(d.Unsupported)
 	a.sizes.scrape(s)
 	s.number(goSeen, float64(inContainers), "container")
 	s.number(goSeen, float64(own), "node")
-	for _, values := range slices.SortedFunc(maps.Keys(series), byLabels) {
-		s.container(series[values], pairs(containerLabels[:], values[:]))
-	}
+	slices.SortFunc(labels, byLabels)
+	return labels, of
 }
 
 // unsupported counts the processes with Go that is not read, by container.

@@ -22,6 +22,7 @@ import (
 //	proc/...                   this machine's: a pod with hostPID sees the node's processes
 //	proc/1/mountinfo           generated from sys/fs/cgroup
 //	proc/PID/cgroup            as the node would show it
+//	proc/PID/status            empty: it is read for the affinity, which each process has its own of
 //	sys/...                    ROOT/sys/..., and nothing outside of it
 //
 // If the agent has its own cgroup namespace, views map its paths to those of the node.
@@ -124,19 +125,23 @@ func (n *node) Open(name string) (fs.File, error) {
 	if rest == "1/mountinfo" {
 		return &memFile{name: "mountinfo", Reader: bytes.NewReader(n.mounts)}, nil
 	}
-	f, err := os.Open("/proc/" + rest)
+	pid, file, _ := strings.Cut(rest, "/")
+	if file == "" {
+		return os.Open("/proc/" + rest) // a directory, or read once
+	}
+	if file == "status" {
+		return noStatus{}, nil
+	}
+	f, err := openProc("/proc/" + rest)
 	if err != nil {
 		return nil, err
 	}
-	pid, file, _ := strings.Cut(rest, "/")
-	switch _, bad := strconv.Atoi(pid); {
-	case file == "":
-		return f, nil // a directory, or read once
-	case bad != nil || file != "cgroup" || len(n.views) == 0:
-		return (&sharedFile{n: n, file: f}).user(), nil
+	own := (&sharedFile{n: n, name: file, file: f}).user()
+	if _, bad := strconv.Atoi(pid); bad != nil || file != "cgroup" || len(n.views) == 0 {
+		return own, nil
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	defer own.Close()
+	text, err := io.ReadAll(io.LimitReader(own, 1<<20))
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +157,13 @@ func (n *node) regular(name string) (fs.File, error) {
 	if f := n.files[name]; f != nil {
 		return f.user(), nil
 	}
-	f, err, ok := openBelow(n.top, name)
-	if !ok {
-		f, err = n.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if f, err, ok := openBelow(n.top, name); ok {
+		if err != nil {
+			return nil, err
+		}
+		return n.share(&sharedFile{n: n, name: name, file: f}), nil
 	}
+	f, err := n.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +178,13 @@ func (n *node) regular(name string) (fs.File, error) {
 	if info.IsDir() {
 		return f, nil
 	}
-	shared := &sharedFile{n: n, name: name, file: f}
-	n.files[name] = shared
-	return shared.user(), nil
+	return n.share(&sharedFile{n: n, name: name, file: f}), nil
+}
+
+// share keeps a file for more users than the one that it returns.
+func (n *node) share(f *sharedFile) *sharer {
+	n.files[f.name] = f
+	return f.user()
 }
 
 // memFile is a file in memory. It has no ReadAt, so a reader opens it again for new contents.
@@ -183,6 +195,14 @@ type memFile struct {
 
 func (m *memFile) Close() error               { return nil }
 func (m *memFile) Stat() (fs.FileInfo, error) { return memInfo{m.name}, nil }
+
+// noStatus is an empty file.
+type noStatus struct{}
+
+func (noStatus) Read([]byte) (int, error)          { return 0, io.EOF }
+func (noStatus) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+func (noStatus) Close() error                      { return nil }
+func (noStatus) Stat() (fs.FileInfo, error)        { return memInfo{"status"}, nil }
 
 type memInfo struct{ name string }
 

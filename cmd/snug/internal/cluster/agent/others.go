@@ -3,7 +3,6 @@
 package agent
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -100,13 +99,20 @@ func (s *scanner) noteUnseen(pid int) {
 func (a *Agent) others(members map[string][]*process, now time.Time) []finding.OtherContainer {
 	list, s := []finding.OtherContainer{}, a.scanner
 	s.remember(members, now)
-	for _, k := range slices.Sorted(maps.Keys(s.bystanders)) {
-		b := s.bystanders[k]
-		if b.tick != s.tick && b.unseen != s.tick && len(members[k]) == 0 {
+	var others []string
+	for k, b := range s.bystanders {
+		switch {
+		case len(members[k]) > 0 || b.unseen == s.tick:
+		case b.tick != s.tick:
 			delete(s.bystanders, k)
-			continue
+		case !b.hasGo && s.unplaced != s.tick:
+			others = append(others, k)
 		}
-		if b.hasGo || len(members[k]) > 0 || b.tick != s.tick || b.unseen == s.tick || s.unplaced == s.tick || len(list) == maxOthers || !b.hasSettled(now, s.settledAfter) {
+	}
+	slices.Sort(others)
+	for _, k := range others {
+		b := s.bystanders[k]
+		if len(list) == maxOthers || !b.hasSettled(now, s.settledAfter) {
 			continue
 		}
 		if n, ok := a.opts.Names.Lookup(b.at.PodUID, b.at.ContainerID); ok && n.Container != "" {
@@ -121,7 +127,7 @@ func (a *Agent) others(members map[string][]*process, now time.Time) []finding.O
 // remember records which containers have Go programs, until the container ends.
 func (s *scanner) remember(members map[string][]*process, now time.Time) {
 	for _, list := range members {
-		at := s.placeOf(list[0])
+		at := list[0].in.place
 		if at.PodUID == "" || at.ContainerID == "" {
 			continue
 		}

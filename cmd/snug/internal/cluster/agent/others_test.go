@@ -50,11 +50,11 @@ func TestOthersRemember(t *testing.T) {
 				for _, one := range there {
 					switch one {
 					case 'g':
-						p := &process{group: group}
+						p := &process{group: group, in: newGroup(group, 1)}
 						p.last.Go = &goproc.Facts{Stat: proc.Stat{Started: time.Now().Add(-settledAfter)}}
 						members[k] = []*process{p}
 					case 'y':
-						p := &process{group: group}
+						p := &process{group: group, in: newGroup(group, 1)}
 						p.last.Go = &goproc.Facts{Stat: proc.Stat{Started: time.Now().Add(-settledAfter / 2)}}
 						members[k] = []*process{p}
 					case 's':

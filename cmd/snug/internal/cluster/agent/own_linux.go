@@ -19,30 +19,53 @@ func cpuTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// readAt reads a file with one system call, at whose end it returns 0 bytes and no error.
-func readAt(f *os.File, b []byte, off int64) (int, error) {
+// sysFile is a file that is read by system calls alone. To open an [os.File] takes four more.
+type sysFile int
+
+// ReadAt reads with one system call, at the end of the file 0 bytes and no error.
+func (f sysFile) ReadAt(b []byte, off int64) (int, error) {
 	for {
-		if n, err := unix.Pread(int(f.Fd()), b, off); err != unix.EINTR {
+		if n, err := unix.Pread(int(f), b, off); err != unix.EINTR {
 			return max(n, 0), err
 		}
 	}
 }
 
+func (f sysFile) Close() error { return unix.Close(int(f)) }
+
+// openProc opens a file of /proc.
+func openProc(name string) (sysFile, error) {
+	for {
+		fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return -1, &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+		return sysFile(fd), nil
+	}
+}
+
 // openBelow opens a file below a directory for reading, with one system call in place of one or two
-// for each part of the path. It follows no link that leads outside. ok is false if it could not, and
-// [os.Root] may. Source: openat2(2), since Linux 5.6; sandboxes may forbid it.
-func openBelow(dir *os.File, name string) (f *os.File, err error, ok bool) {
-	const flags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK
+// for each part of the path. It follows no link that leads outside. ok is false if it could not, or the
+// file is not a regular one, and [os.Root] may. Source: openat2(2), since Linux 5.6; sandboxes may
+// forbid it.
+func openBelow(dir *os.File, name string) (f sysFile, err error, ok bool) {
+	const flags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK // a pipe must not block
 	fd, err := unix.Openat2(int(dir.Fd()), name, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
 	switch {
 	case err == unix.ENOENT:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}, true
+		return -1, &fs.PathError{Op: "open", Path: name, Err: err}, true
 	case err != nil:
-		return nil, nil, false
+		return -1, nil, false
 	}
-	// Otherwise the file would be given to the poller. It is opened so that a pipe does not block.
-	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_RDONLY)
-	return os.NewFile(uintptr(fd), name), nil, true
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		return -1, nil, false
+	}
+	return sysFile(fd), nil, true
 }
 
 // spareFiles is the number of files left for everything else than processes and groups.

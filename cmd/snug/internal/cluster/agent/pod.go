@@ -36,6 +36,14 @@ type Named struct {
 	SetsProcs *bool
 }
 
+// same reports whether two names are the same.
+func (n *Named) same(other *Named) bool {
+	x, y := *n, *other
+	x.SetsProcs, y.SetsProcs = nil, nil
+	p, q := n.SetsProcs, other.SetsProcs
+	return x == y && (p == nil) == (q == nil) && (p == nil || *p == *q)
+}
+
 // knownPod is the kept part of a pod.
 type knownPod struct {
 	namespace, name, workload string

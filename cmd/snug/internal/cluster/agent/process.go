@@ -38,6 +38,7 @@ type process struct {
 	p       *proc.Process
 	closed  bool             // p is closed, and opened again at each scan
 	group   string           // its /proc/PID/cgroup; "" = unknown
+	in      *group           // of the last scan
 	moments []observe.Moment // of the window, spaced; the first is its beginning
 	last    observe.Moment
 	prev    observe.Moment // of the previous scan; Go is nil at the first
@@ -50,6 +51,7 @@ type process struct {
 	kept *finding.NodeProcess // without the figures of rates
 	sets *bool                // what kept was made with
 	box  *finding.Container   // its container, if this is the first process in it
+	full *fullContainer       // its container with all processes
 }
 
 func (e *process) close() {
@@ -117,7 +119,7 @@ func isYoung(g *goproc.Facts) bool { return time.Since(g.Stat.Started) < young }
 // note records the facts of a scan. settle adds the limits later.
 func (e *process) note(s *scanner, g *goproc.Facts) {
 	if e.group == "" || s.due(g, groupEvery) || isYoung(g) {
-		if text := s.groupOf(g.Pid); text != "" && text != e.group {
+		if text := s.groupsOf(e, g.Pid); text != "" && text != e.group {
 			e.moved(text)
 		}
 	}
@@ -148,7 +150,7 @@ func (e *process) settle(l *limits.Limits) {
 	}
 	// Findings follow what happened in the window, and what is kept may be of one that began earlier.
 	if !same || e.last.Go != e.prev.Go || now.Sub(e.active) <= window || len(e.moments) > 0 && e.moments[0].At.Before(e.active) {
-		e.kept, e.box = nil, nil
+		e.kept, e.box, e.full = nil, nil, nil
 	}
 	if l != nil {
 		e.quota.note(l.CPU.Quota, now)

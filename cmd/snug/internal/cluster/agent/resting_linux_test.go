@@ -5,6 +5,10 @@ package agent
 import (
 	"testing"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // TestScanResting: the memory of an idle process is read only at every restEvery-th scan, that
@@ -57,5 +61,52 @@ func TestScanResting(t *testing.T) {
 				t.Errorf("not read at %d of %d scans", kept, scans)
 			}
 		})
+	}
+}
+
+// called are the names of all containers.
+type called struct{ Named }
+
+func (n *called) Lookup(string, string) (Named, bool) { return n.Named, true }
+
+// TestContainerKept: a container is made anew unless all its processes rest and its names are the same.
+func TestContainerKept(t *testing.T) {
+	names := &called{Named{Pod: "cart-1"}}
+	a := &Agent{opts: Options{Names: names}}
+	in := newGroup("0::/kubepods/burstable/pod"+cartUID+"/"+sum+"\n", 1)
+	rests := func(pid int) *process {
+		g := &goproc.Facts{Pid: pid}
+		m := observe.Moment{At: time.Now(), Go: g}
+		return &process{in: in, last: m, prev: m}
+	}
+	members := []*process{rests(1), rests(2)}
+	var last *finding.NodeProcess
+	for _, c := range []struct {
+		what string
+		do   func()
+		kept bool
+	}{
+		{"at first", func() {}, false},
+		{"whose throttling is not that of a reading", func() {}, false},
+		{"that rests", func() {}, true},
+		{"that goes on to rest", func() {}, true},
+		{"of which one works", func() { members[1].kept, members[1].full = nil, nil }, false},
+		{"after that", func() {}, false},
+		{"that rests again", func() {}, true},
+		{"with another name", func() { names.Pod = "cart-2" }, false},
+		{"with that name", func() {}, true},
+		{"whose pod sets GOMAXPROCS", func() { names.SetsProcs = new(true) }, false},
+		{"whose pod sets it still", func() { names.SetsProcs = new(true) }, true},
+		{"with one more process", func() { members = append(members, rests(3)) }, false},
+		{"after that", func() {}, false},
+		{"with three", func() {}, true},
+		{"with one less", func() { members = members[:2] }, false},
+	} {
+		c.do()
+		got := a.container(members)
+		if kept := &got.Processes[0] == last; kept != c.kept || len(got.Processes) != len(members) || *got.Pod != names.Pod {
+			t.Errorf("a container %s: kept %t, want %t; %d processes", c.what, kept, c.kept, len(got.Processes))
+		}
+		last = &got.Processes[0]
 	}
 }

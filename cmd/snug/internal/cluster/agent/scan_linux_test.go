@@ -217,7 +217,7 @@ func TestScanShort(t *testing.T) {
 	}
 	for _, files := range []int{2 * filesPerGroup, maxFiles(), filesPerGroup} {
 		a.scanner.maxFiles = files
-		for range idleEvery {
+		for range limitsEvery {
 			scan(t, a)
 		}
 		open := 0

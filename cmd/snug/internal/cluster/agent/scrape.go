@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
@@ -16,15 +17,20 @@ import (
 
 // scrape is the series of one answer.
 type scrape struct {
-	families   *registry
-	containers int // most metrics have a series for each
+	families *registry
 	// conventional adds OpenTelemetry's names.
 	conventional bool
 	series       [metricCount][]point
+	page         promtext.Page
+	buckets      []float64
 }
 
-func newScrape(containers int) *scrape {
-	return &scrape{families: newRegistry(), containers: containers}
+// bounds returns those of histograms.
+func (s *scrape) bounds() []float64 {
+	if s.buckets == nil {
+		s.buckets = observe.Bounds()
+	}
+	return s.buckets
 }
 
 // point is one series of a metric.
@@ -60,13 +66,8 @@ func (s *scrape) with(labels []promtext.Label, m metric, values ...string) promt
 	return promtext.Text(sorted(slices.Concat(labels, pairs(s.families[m].labels, values)))...)
 }
 
-// add adds a series of a container.
-func (s *scrape) add(m metric, p point) {
-	if s.series[m] == nil {
-		s.series[m] = make([]point, 0, s.containers)
-	}
-	s.series[m] = append(s.series[m], p)
-}
+// add adds a series.
+func (s *scrape) add(m metric, p point) { s.series[m] = append(s.series[m], p) }
 
 func (s *scrape) labelled(m metric, v float64, labels promtext.Labels) {
 	s.add(m, point{v, nil, labels})

@@ -3,12 +3,14 @@
 package agent
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/bound"
@@ -98,7 +100,7 @@ func (a *Agent) Handler() http.Handler {
 	}
 	mux := http.NewServeMux()
 	// Not compressed: that costs more CPU time than the rest of a scrape, and Prometheus is usually near.
-	mux.HandleFunc("GET /metrics", answers(func(*http.Request) answer { return answer{kind: promtext.ContentType, text: a.metrics()} }))
+	mux.HandleFunc("GET /metrics", answers(a.scraped))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { a.health().write(w) })
 	mux.HandleFunc("GET /findings", answers(a.findings))
 	mux.HandleFunc("GET /needs", answers(func(*http.Request) answer { return a.needs() }))
@@ -115,7 +117,8 @@ func (a *Agent) Handler() http.Handler {
 type answer struct {
 	kind   string // Content-Type; "" is plain text
 	text   []byte
-	failed bool // 503
+	before *made // before text
+	failed bool  // 503
 	header map[string]string
 }
 
@@ -131,7 +134,21 @@ func (a answer) write(w http.ResponseWriter) {
 	if a.failed {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_, _ = w.Write(a.text)
+	if a.before == nil {
+		_, _ = w.Write(a.text)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(a.before.size+len(a.text)))
+	b := bufio.NewWriterSize(w, 64<<10)
+	a.before.write(b)
+	_, _ = b.Write(a.text)
+	_ = b.Flush()
+}
+
+func (a *Agent) scraped(*http.Request) answer {
+	var self promtext.Page
+	self.Self(finding.NewBuild().Version)
+	return answer{kind: promtext.ContentType, before: a.metrics(), text: self.Bytes()}
 }
 
 func (a *Agent) health() answer {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func sampleNode() *finding.Node {
 // gathered returns the values of a scrape by series: "name{a=b}" without empty labels.
 func gathered(t *testing.T, a *Agent) map[string]float64 {
 	t.Helper()
-	page := string(a.metrics())
+	page := scraped(t, a)
 	read, err := promtext.Read(strings.NewReader(page), "snug_")
 	if err != nil || read.Bad != 0 {
 		t.Fatalf("%d bad lines, %v, in\n%s", read.Bad, err, page)
@@ -213,7 +214,7 @@ func TestMetricsSpread(t *testing.T) {
 	}
 	c := &d.Containers[0]
 	c.Namespace, c.Pod, c.Name = new("shop"), new("cart-1"), new("app")
-	page := string(idle(d, 0).metrics())
+	page := scraped(t, idle(d, 0))
 	const name = "snug_go_container_sched_latency_seconds"
 	var lines []string
 	for line := range strings.Lines(page) {
@@ -245,12 +246,12 @@ func TestMetricsConventional(t *testing.T) {
 	p.GOMEMLIMIT, p.GOGC = figure.New(int64(5<<20), ""), figure.New(finding.Amount{N: 150}, "")
 	p.Latency = figure.New(finding.Spread{Count: 9, Below: []uint64{1, 2, 3, 4, 5, 8}}, "")
 	a := idle(d, 0)
-	if page := string(a.metrics()); strings.Contains(page, "go_processor_limit") {
+	if page := scraped(t, a); strings.Contains(page, "go_processor_limit") {
 		t.Error("it was not asked for")
 	}
 	a = idle(d, 0)
 	a.opts.Conventional = true
-	page := string(a.metrics())
+	page := scraped(t, a)
 	const labels = `{container="app",namespace="shop",pod="cart-1"} `
 	for own, theirs := range map[string]string{
 		"gomaxprocs": "go_processor_limit", "gomemlimit_bytes": "go_memory_limit_bytes", "gogc_percent": "go_config_gogc_percent",
@@ -454,19 +455,43 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestMetricsMadeOnce: scrapes of one scan share its text, and the next scan has another one.
+// TestMetricsMadeOnce: scrapes of one scan share its text. The next scan has another one, with the parts of
+// the containers that are the same.
 func TestMetricsMadeOnce(t *testing.T) {
-	a := idle(sampleNode(), 0)
-	first := string(a.metrics())
-	if made := a.made; len(made.text) == 0 || !strings.HasPrefix(first, string(made.text)) || !strings.Contains(first, "go_goroutines ") {
-		t.Errorf("%d bytes kept of %d", len(made.text), len(first))
+	d := sampleNode()
+	a := idle(d, 0)
+	first := scraped(t, a)
+	made := a.made
+	if len(made.parts) < 2 || !strings.Contains(first, "go_goroutines ") || scraped(t, a) == "" || a.made != made {
+		t.Errorf("%d parts, made once: %t", len(made.parts), a.made == made)
 	}
-	a.made.text = []byte("kept\n")
-	if got := string(a.metrics()); !strings.HasPrefix(got, "kept\n") {
-		t.Errorf("%.100q", got)
-	}
+	c := &d.Containers[0]
+	c.Processes = slices.Clone(c.Processes)
+	c.Processes[0].CPUTotal = 4711
 	a.scans++
-	if got := string(a.metrics()); strings.HasPrefix(got, "kept\n") || !strings.Contains(got, "snug_agent_scans_total 4\n") {
-		t.Errorf("%.100q", got)
+	second := scraped(t, a)
+	if !strings.Contains(second, "snug_agent_scans_total 4\n") || !strings.Contains(second, "} 4711\n") {
+		t.Errorf("%.100q", second)
 	}
+	anew := 0
+	for _, p := range a.made.parts {
+		if !slices.Contains(made.parts, p) {
+			anew++
+		}
+	}
+	if anew != 1 || len(a.made.parts) != len(made.parts) {
+		t.Errorf("%d of %d parts were made anew, want 1", anew, len(a.made.parts))
+	}
+}
+
+// scraped returns the metrics as a client gets them.
+func scraped(t *testing.T, a *Agent) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	a.scraped(nil).write(w)
+	text := w.Body.String()
+	if got := w.Header().Get("Content-Length"); got != strconv.Itoa(len(text)) {
+		t.Errorf("Content-Length %s of %d bytes", got, len(text))
+	}
+	return text
 }

@@ -6,16 +6,18 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
-	"os"
 )
 
 // sharedFile is a file of a node's tree that several groups may have open: the limits of a container
 // are also those of the groups above it, which are the same for many. It is open once, and while it
 // has more than one user and does not change, a scan reads it once.
 type sharedFile struct {
-	n     *node
-	name  string
-	file  *os.File
+	n    *node
+	name string
+	file interface {
+		io.ReaderAt
+		io.Closer
+	}
 	users int
 	scan  int    // the last one that read text
 	text  []byte // nil = not read
@@ -35,20 +37,32 @@ func (f *sharedFile) forget() {
 	}
 }
 
-// fresh reports whether text is that of this scan. A text that has changed is not used: a user may
-// read two files that belong together, and once more the first to see that they do.
+// fresh reports whether text is what the file holds. A text that has changed is used only by the one
+// that has read it: a user may read two files that belong together, and once more the first to see that
+// they do.
 func (f *sharedFile) fresh() bool {
 	if f.users < 2 {
 		f.text = nil
 		return false
 	}
-	if f.text == nil || f.scan != f.n.scan {
-		b := make([]byte, max(64, 2*len(f.text)))
-		n, err := readAt(f.file, b, 0)
-		f.same = err == nil && n < len(b) && f.text != nil && bytes.Equal(b[:n], f.text)
-		f.text, f.scan = b[:n], f.n.scan
+	if f.text != nil && f.scan == f.n.scan {
+		return f.same
 	}
-	return f.same
+	b := make([]byte, max(64, 2*len(f.text)))
+	n, err := f.readAt(b, 0)
+	whole := err == nil && n < len(b)
+	f.same = whole && f.text != nil && bytes.Equal(b[:n], f.text)
+	f.text, f.scan = b[:n], f.n.scan
+	return whole
+}
+
+// readAt is ReadAt of the file, and returns no error at its end.
+func (f *sharedFile) readAt(b []byte, off int64) (int, error) {
+	n, err := f.file.ReadAt(b, off)
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
 }
 
 // sharer is a user of a sharedFile.
@@ -66,7 +80,7 @@ func (s *sharer) ReadAt(b []byte, off int64) (n int, err error) {
 	case s.of.fresh():
 		n = copy(b, s.of.text[min(off, int64(len(s.of.text))):])
 	default:
-		if n, err = readAt(s.of.file, b, off); err != nil {
+		if n, err = s.of.readAt(b, off); err != nil {
 			s.of.forget() // its group was removed, and there may be another by that name
 		}
 	}
@@ -88,7 +102,7 @@ func (s *sharer) Stat() (fs.FileInfo, error) {
 	if s.of == nil {
 		return nil, fs.ErrClosed
 	}
-	return s.of.file.Stat()
+	return memInfo{s.of.name}, nil
 }
 
 // Close closes the file with its last user.

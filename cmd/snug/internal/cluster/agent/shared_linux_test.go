@@ -53,6 +53,10 @@ func TestShared(t *testing.T) {
 	says(a, one)
 	put(two)
 	says(b, two) // it has changed in this scan: not shared
+	n.scan++
+	if read, again := a.of.fresh(), a.of.fresh(); !read || again { // it has changed since the last scan
+		t.Errorf("used by the one that has read it: %t; by the next: %t", read, again)
+	}
 	for _, text := range []string{long, one} {
 		put(text)
 		for range 4 {

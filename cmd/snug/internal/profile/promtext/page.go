@@ -3,7 +3,6 @@
 package promtext
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -67,9 +66,6 @@ func escaped(b []byte, value string) []byte {
 	return b
 }
 
-// Grow makes room for n more bytes.
-func (p *Page) Grow(n int) { p.b = slices.Grow(p.b, n) }
-
 var inHelp = strings.NewReplacer("\\", `\\`, "\n", `\n`)
 
 // Family begins a family; add all its samples before the next family.
@@ -77,6 +73,12 @@ func (p *Page) Family(name, help string, of Type) {
 	p.name = name
 	p.b = append(p.b, "# HELP "+name+" "+inHelp.Replace(help)+"\n# TYPE "+name+" "+string(of)+"\n"...)
 }
+
+// Again continues a family that another page has begun.
+func (p *Page) Again(name string) { p.name = name }
+
+// Reset empties the page, and keeps its room.
+func (p *Page) Reset() { p.b = p.b[:0] }
 
 // Sample adds one series of the family.
 func (p *Page) Sample(value float64, labels Labels) { p.sample("", value, labels, "") }
