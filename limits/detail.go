@@ -23,20 +23,22 @@ func (h *Handle) readDetail(all bool) {
 		h.readHost(&h.last)
 	}
 	m.Host = h.host
-	c.Weight, c.Shares, c.Requests, c.Burst = Value[int]{}, Value[int]{}, nil, Value[float64]{}
+	c.Weight, c.Shares, c.Requests = Value[int]{}, Value[int]{}, nil
 	if all {
-		c.Pressure = Pressure{}
+		c.Burst, c.Pressure = Value[float64]{}, Pressure{}
 	}
 	if l := h.cpu.own(); l != nil {
 		if h.cpu.V1 {
 			c.Shares = intIn(h.once("cpu.shares", l.dir+"cpu.shares"), 2, 262144)
 			c.Requests = requestsOfShares(c.Shares)
-			c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.cfs_burst_us"), cgroup.CFSQuota(l.limit.text, l.other.text))
+			if all {
+				c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.cfs_burst_us"), cgroup.CFSQuota(l.limit.text, l.other.text))
+			}
 		} else {
 			c.Weight = intIn(h.once("cpu.weight", l.dir+"cpu.weight"), 1, 10000)
 			c.Requests = requestsOfWeight(c.Weight)
-			c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.max.burst"), cgroup.CPUMax(l.limit.text))
 			if all {
+				c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.max.burst"), cgroup.CPUMax(l.limit.text))
 				c.Pressure = pressure(h.once("cpu.pressure", l.dir+"cpu.pressure"))
 			}
 		}
@@ -146,10 +148,10 @@ func (h *Handle) runtimeLevel(mountinfo []byte) *CPULevel {
 	return l
 }
 
-// once reads a file without keeping it open. It returns nil if there is none. A file that
-// exists and cannot be read is listed as a gap.
+// once reads a file without keeping it open. Its text is valid until the next file is read, nil if
+// there is none. A file that exists and cannot be read is listed as a gap.
 func (h *Handle) once(field, name string) []byte {
-	text, err := h.files.opener.read(name, make([]byte, 0, 1024), false)
+	text, err := h.files.opener.read(name, h.buf, false)
 	if err != nil {
 		if !isNotExist(err) {
 			h.last.gap(field, name, errText(err))

@@ -27,13 +27,16 @@ const (
 	Detail
 	// Unreclaimable: Memory.Unreclaimable. It reads one or two files more.
 	Unreclaimable
-	// Weight: of Detail only weight or shares, requests, burst and memory events, on v1 without
-	// Max. It reads three files or fewer.
+	// Weight: of Detail only weight or shares, requests and memory events, on v1 without Max. It
+	// reads two files.
 	Weight
 	// Kept: the limits and the affinity of the last Read are not read anew, and whether the process
 	// has ended or moved is not noticed. It is for Read with Counters and Unreclaimable on a Handle
 	// that has read both before; otherwise it has no effect.
 	Kept
+	// Placed: the caller knows that another process is still there and in the same groups, so the
+	// Handle does not look.
+	Placed
 )
 
 // A Handle reads one process's limits repeatedly. It keeps the files open, allocates nothing
@@ -178,7 +181,7 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 		return Limits{}, fs.ErrInvalid
 	}
 	kept := parts&(Kept|Detail|Weight) == Kept
-	h.want(parts &^ Kept)
+	h.want(parts &^ (Kept | Placed))
 	h.paged = false
 	if kept && h.polls > 0 && !h.fresh {
 		h.readFigures()
@@ -196,7 +199,7 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 		// The cause of a hidden resource may be over, such as a lack of descriptors.
 		stale = h.cpu.unseen() || h.memory.unseen()
 	}
-	if !first && (h.pid != 0 || h.polls%relook == 0) {
+	if !first && parts&Placed == 0 && (h.pid != 0 || h.polls%relook == 0) {
 		stale = h.group.read(&h.reader) || stale
 		if h.pid != 0 && gone(h.group.err) {
 			return h.last, noProcess(h.pid)

@@ -136,12 +136,31 @@ func TestWeight(t *testing.T) {
 			want.Max = limits.Value[int64]{}
 		}
 		c, d := got.CPU, all.CPU
-		if c.Weight != d.Weight || c.Shares != d.Shares || c.Burst != d.Burst || len(c.Requests) != len(d.Requests) || got.Memory.Events != want || got.Memory.Host != all.Memory.Host {
+		if c.Weight != d.Weight || c.Shares != d.Shares || len(c.Requests) != len(d.Requests) || got.Memory.Events != want || got.Memory.Host != all.Memory.Host {
 			t.Errorf("%s: %+v, want %+v", name, got, all)
 		}
-		if c.Cpuset != "" || got.Memory.SwapMax.State != limits.Unknown || got.Memory.SwapCurrent.State != limits.Unknown {
+		if c.Cpuset != "" || c.Burst.State != limits.Unknown || got.Memory.SwapMax.State != limits.Unknown || got.Memory.SwapCurrent.State != limits.Unknown {
 			t.Errorf("%s: more was read: %+v", name, got)
 		}
+	}
+}
+
+// TestPlaced: of a process that its caller follows, a move is not noticed.
+func TestPlaced(t *testing.T) {
+	f := load(t, "v2-parent-tighter")
+	set(t, f, "proc/42/cgroup", "0::/a/b\n")
+	set(t, f, "proc/42/status", "Cpus_allowed:\t3\n")
+	h := openParts(t, limits.Process{FS: f, PID: 42}, limits.Placed)
+	before := read(t, h)
+	set(t, f, "sys/fs/cgroup/c/cpu.max", "50000 100000\n")
+	set(t, f, "sys/fs/cgroup/c/cgroup.procs", "42\n")
+	set(t, f, "proc/42/cgroup", "0::/c\n")
+	if l := read(t, h); l.CPU.Quota != before.CPU.Quota || l.CPU.Quota.State != limits.Known {
+		t.Errorf("quota = %v, want %v", l.CPU.Quota, before.CPU.Quota)
+	}
+	h.parts = 0
+	if l := read(t, h); l.CPU.Quota != limits.Of(0.5) {
+		t.Errorf("without Placed, quota = %v, want 0.5", l.CPU.Quota)
 	}
 }
 

@@ -144,7 +144,7 @@ func (s *scanner) readGroups(ctx context.Context) error {
 func (g *group) read(tree fs.FS, anew, whole bool) *limits.Limits {
 	for range 2 {
 		whole = whole || g.detail == nil
-		parts := limits.Counters | limits.Unreclaimable
+		parts := limits.Counters | limits.Unreclaimable | limits.Placed // visit sees those that end, note those that move
 		if whole {
 			parts |= limits.Weight
 		} else if !anew {
@@ -165,7 +165,7 @@ func (g *group) read(tree fs.FS, anew, whole bool) *limits.Limits {
 		if d := g.detail; whole {
 			g.detail = &l
 		} else {
-			l.CPU.Weight, l.CPU.Shares, l.CPU.Requests, l.CPU.Burst = d.CPU.Weight, d.CPU.Shares, d.CPU.Requests, d.CPU.Burst
+			l.CPU.Weight, l.CPU.Shares, l.CPU.Requests = d.CPU.Weight, d.CPU.Shares, d.CPU.Requests
 			l.Memory.Events, l.Memory.Host = d.Memory.Events, d.Memory.Host
 		}
 		return &l

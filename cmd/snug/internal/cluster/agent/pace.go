@@ -18,9 +18,9 @@ type pacer struct {
 	sleep func(context.Context, time.Duration) error
 }
 
-// stint is the CPU time between two pauses: about a time slice of the scheduler, and far
-// above the cost of a sleep.
-const stint = 5 * time.Millisecond
+// stint is the CPU time between two pauses: a few time slices of the scheduler, and far above
+// the cost of a sleep.
+const stint = 10 * time.Millisecond
 
 // rest sleeps if a stint is used up. It returns the error of ctx.
 func (p *pacer) rest(ctx context.Context) error {

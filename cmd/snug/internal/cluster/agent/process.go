@@ -39,6 +39,7 @@ type process struct {
 	closed  bool             // p is closed, and opened again at each scan
 	group   string           // its /proc/PID/cgroup; "" = unknown
 	in      *group           // of the last scan
+	tick    int              // the last scan that found it
 	moments []observe.Moment // of the window, spaced; the first is its beginning
 	last    observe.Moment
 	prev    observe.Moment // of the previous scan; Go is nil at the first

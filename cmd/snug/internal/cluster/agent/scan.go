@@ -92,7 +92,6 @@ func (s *scanner) scan(ctx context.Context) (*result, error) {
 	if s.node != nil {
 		s.node.scan = s.tick
 	}
-	there := make(map[int]bool, len(s.known))
 	for _, entry := range entries {
 		if entry.Pid == s.self {
 			r.processes++
@@ -103,11 +102,11 @@ func (s *scanner) scan(ctx context.Context) (*result, error) {
 			return nil, err
 		}
 		if s.visit(entry, r) {
-			there[entry.Pid] = true
+			s.known[entry.Pid].tick = s.tick
 		}
 	}
 	for pid, p := range s.known {
-		if !there[pid] {
+		if p.tick != s.tick {
 			p.close()
 			delete(s.known, pid)
 		}

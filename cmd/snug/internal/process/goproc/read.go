@@ -21,6 +21,9 @@ type reader struct {
 	image *image
 	bias  uint64
 	pid   int
+
+	said      string // the last source, and its votes
+	votes, of int
 }
 
 // Bounds of what a sane runtime holds.
@@ -52,7 +55,11 @@ func (r *reader) badBias() string {
 
 // source returns the source of a value.
 func (r *reader) source(v gobin.Var) string {
-	return fmt.Sprintf("/proc/%d/mem, %d/%d votes", r.pid, v.Votes, v.Of)
+	if r.said == "" || v.Votes != r.votes || v.Of != r.of {
+		r.votes, r.of = v.Votes, v.Of
+		r.said = fmt.Sprintf("/proc/%d/mem, %d/%d votes", r.pid, v.Votes, v.Of)
+	}
+	return r.said
 }
 
 // block is memory that starts at a variable.

@@ -297,6 +297,19 @@ func (p *Process) affinity() (int, error) {
 
 // Groups returns the text of /proc/PID/cgroup.
 func (p *Process) Groups() (string, error) {
+	fd, err := p.open("cgroup")
+	if err != nil {
+		return "", err
+	}
+	var b [4096]byte
+	n, err := retry(func() (int, error) { return unix.Read(fd, b[:]) })
+	unix.Close(fd)
+	switch {
+	case err != nil:
+		return "", p.why("cgroup", err)
+	case n < len(b): // the kernel returns it whole
+		return string(b[:max(n, 0)]), nil
+	}
 	text, err := p.read("cgroup", maxStatus)
 	return string(text), err
 }
