@@ -75,7 +75,7 @@ const ownMounts = "/proc/self/mountinfo"
 
 // start sets the file names of one process: proc is /proc/self or /proc/42.
 func (r *reader) start(proc string) {
-	r.buf = make([]byte, 0, 8<<10)
+	r.buf = make([]byte, 0, 2<<10) // it grows with the files; a node has thousands of readers
 	r.cpu.controller, r.cpu.field = "cpu", "cpu.quota_cores"
 	r.memory.controller, r.memory.field = "memory", "memory.hard_bytes"
 	r.group.name = proc + "/cgroup"

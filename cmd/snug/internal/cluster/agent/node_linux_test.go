@@ -268,6 +268,42 @@ func TestNodeLimits(t *testing.T) {
 	}
 }
 
+// TestGroupLimits: between two readings of the limits of a group only its counters are read.
+func TestGroupLimits(t *testing.T) {
+	c := start(t)
+	c.says("ready")
+	root := tree(t, "kubepods/a")
+	write(t, root, "cgroup.controllers", "cpu memory\n")
+	write(t, root, "kubepods/a/cgroup.procs", "")
+	write(t, root, "kubepods/a/cpu.weight", "39\n")
+	put := func(max, current string) {
+		write(t, root, "kubepods/a/cpu.max", max+" 100000\n")
+		write(t, root, "kubepods/a/memory.max", "max\n")
+		write(t, root, "kubepods/a/memory.current", current+"\n")
+	}
+	put("150000", "1")
+	n, err := openNode(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.close()
+	files := &replaced{n, "proc/" + strconv.Itoa(c.pid()) + "/cgroup", "0::/kubepods/a\n"}
+	g := &group{pid: c.pid()}
+	defer g.close()
+	for i, want := range []struct {
+		anew    bool
+		cores   float64
+		current int64
+	}{{false, 1.5, 1}, {false, 1.5, 2}, {true, 2, 2}, {false, 2, 3}} {
+		l := g.read(files, want.anew, false)
+		if l == nil || l.CPU.Quota != limits.Of(want.cores) || l.Memory.Current != limits.Of(want.current) || l.CPU.Weight != limits.Of(39) {
+			t.Errorf("read %d: %+v, want %+v", i, l, want)
+		}
+		n.scan++
+		put("200000", strconv.Itoa(i/2+2))
+	}
+}
+
 // replaced is a tree with one file replaced.
 type replaced struct {
 	fs.FS

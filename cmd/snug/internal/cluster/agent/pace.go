@@ -20,7 +20,7 @@ type pacer struct {
 
 // stint is the CPU time between two pauses: a few time slices of the scheduler, and far above
 // the cost of a sleep.
-const stint = 10 * time.Millisecond
+const stint = 20 * time.Millisecond
 
 // rest sleeps if a stint is used up. It returns the error of ctx.
 func (p *pacer) rest(ctx context.Context) error {

@@ -89,6 +89,7 @@ func openIn(root string, pid int) (*Process, error) {
 		if p.auxv, err = p.read("auxv", maxAuxv); errors.Is(err, ErrDenied) && !p.first.Kernel {
 			err = p.remotely()
 		}
+		p.auxv = bytes.Clone(p.auxv) // without the room of read: it is kept
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrNone) {
 			err = nil
 		}

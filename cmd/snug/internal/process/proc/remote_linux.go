@@ -68,7 +68,7 @@ func (p *Process) stackAuxv(stack uint64) (auxv []byte, at uint64, err error) {
 		}
 		for at := begin; zeros == 2 && at+16 <= len(words); at += 16 {
 			if binary.LittleEndian.Uint64(words[at:]) == 0 || at-begin > maxAuxv {
-				return words[begin : at+16], stack + uint64(begin), nil
+				return bytes.Clone(words[begin : at+16]), stack + uint64(begin), nil // it is kept, the rest is not
 			}
 		}
 	}
@@ -170,12 +170,15 @@ func (p *Process) marked() bool {
 		p.mark, p.markAt = p.auxv, p.auxvAt
 	}
 	if p.markAt == 0 && !p.unmarked {
+		var found []byte
 		at, err := p.places()
 		if err == nil {
-			p.mark, p.markAt, err = p.stackAuxv(at.stack)
+			found, p.markAt, err = p.stackAuxv(at.stack)
 		}
-		if p.unmarked = err != nil || !bytes.HasPrefix(p.auxv, p.mark); p.unmarked {
+		if p.unmarked = err != nil || !bytes.HasPrefix(p.auxv, found); p.unmarked {
 			p.markAt = 0
+		} else {
+			p.mark = p.auxv[:len(found)]
 		}
 	}
 	return p.markAt != 0
