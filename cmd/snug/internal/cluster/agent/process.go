@@ -47,6 +47,7 @@ type process struct {
 	memory  changing[int64]
 	shared  *limits.Limits // those of the group from which last.Limits were made
 	active  time.Time      // the last scan that found that it had done something
+	rested  bool           // it had done nothing at the last scan
 
 	// Parts of the document from an earlier scan, which still hold; nil = they must be made.
 	kept *finding.NodeProcess // without the figures of rates
@@ -84,7 +85,8 @@ func (e *process) again(s *scanner) bool {
 	if !e.closed && s.keepsProcesses() {
 		e.p.KeepStat()
 	}
-	rests, whole := !isYoung(before) && before.Rests(e.p), wholeEvery
+	// What worked a scan ago probably works still: its state is read with its memory.
+	rests, whole := e.rested && !isYoung(before) && before.Rests(e.p), wholeEvery
 	if rests {
 		whole = idleWholeEvery
 	}
@@ -99,7 +101,7 @@ func (e *process) again(s *scanner) bool {
 		return false
 	}
 	e.note(s, g)
-	if !rests {
+	if e.rested = rests || !isYoung(before) && g.Stat.Still(&before.Stat); !e.rested {
 		e.active = e.last.At
 	}
 	return true

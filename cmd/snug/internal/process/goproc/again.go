@@ -78,6 +78,7 @@ func (f *Facts) again(p *proc.Process, before *Facts) error {
 	r.counters(f)
 	f.who(r.custom())
 	f.reads = g.keep(before.reads)
+	g.done()
 	const why = "it is not asked for again"
 	f.IdlePs.Because(why)
 	f.SpinningPs.Because(why)

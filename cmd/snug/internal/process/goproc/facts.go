@@ -214,6 +214,7 @@ func (f *Facts) look(p *proc.Process, files *Cache, memory bool) error {
 	r.read(f)
 	f.who(r.custom())
 	f.reads = g.reads
+	g.done()
 	return nil
 }
 

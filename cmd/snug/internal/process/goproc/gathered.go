@@ -5,6 +5,7 @@ package goproc
 import (
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
@@ -16,31 +17,58 @@ type gathered struct {
 	mem   io.ReaderAt
 	ahead []proc.Range // foreseen and not used yet
 	data  []byte       // of ahead, as far as it could be read
+	room  []byte       // data at first
 	reads []proc.Range // all reads
 }
 
 // gather foresees the same reads as before; none = it makes each when it is asked for.
 func gather(p *proc.Process, mem io.ReaderAt, before []proc.Range) *gathered {
-	return &gathered{mem: mem, ahead: before, data: p.Gather(before), reads: make([]proc.Range, 0, len(before))}
+	g := &gathered{mem: mem, ahead: before, reads: make([]proc.Range, 0, len(before))}
+	if len(before) > 0 {
+		room, _ := rooms.Get().([]byte)
+		g.data = p.Gather(before, room)
+		g.room = g.data
+	}
+	return g
+}
+
+// rooms are kept for the next process: what was read of one is a few kilobytes.
+var rooms sync.Pool
+
+// done ends the use of what was taken.
+func (g *gathered) done() {
+	if g.room != nil {
+		rooms.Put(g.room[:0])
+	}
+	g.room, g.data, g.ahead = nil, nil, nil
 }
 
 func (g *gathered) ReadAt(b []byte, addr int64) (int, error) {
-	r := proc.Range{Addr: uint64(addr), Size: len(b)}
-	if r.Size > 0 {
-		g.reads = append(g.reads, r)
+	if foreseen := g.take(addr, len(b)); foreseen != nil {
+		return copy(b, foreseen), nil
 	}
+	return g.mem.ReadAt(b, addr)
+}
+
+// take returns the bytes of a read that was foreseen, valid until done; nil = it was not.
+func (g *gathered) take(addr int64, size int) []byte {
+	r := proc.Range{Addr: uint64(addr), Size: size}
+	if size == 0 {
+		return nil
+	}
+	g.reads = append(g.reads, r)
 	at := 0
 	for i, one := range g.ahead {
 		if at += one.Size; at > len(g.data) {
 			break
 		}
 		if one == r {
-			copy(b, g.data[at-r.Size:])
+			taken := g.data[at-size : at : at]
 			g.ahead, g.data = g.ahead[i+1:], g.data[at:]
-			return r.Size, nil
+			return taken
 		}
 	}
-	return g.mem.ReadAt(b, addr)
+	return nil
 }
 
 // keep returns the reads to foresee the next time: before if they are the same.

@@ -82,8 +82,18 @@ func (r *reader) at(v gobin.Var, off, size int64) (block, error) {
 	if size <= 0 || size > maxStruct || addr > math.MaxInt64-maxStruct {
 		return nil, errors.New("its address makes no sense")
 	}
+	if g, ok := r.mem.(*gathered); ok {
+		if b := g.take(int64(addr), int(size)); b != nil {
+			return b, nil
+		}
+		return readAt(g.mem, addr, size)
+	}
+	return readAt(r.mem, addr, size)
+}
+
+func readAt(mem io.ReaderAt, addr uint64, size int64) (block, error) {
 	b := make(block, size)
-	if _, err := r.mem.ReadAt(b, int64(addr)); err != nil {
+	if _, err := mem.ReadAt(b, int64(addr)); err != nil {
 		return nil, err
 	}
 	return b, nil

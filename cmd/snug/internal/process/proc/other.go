@@ -52,7 +52,7 @@ func (*Process) Still(*Stat) bool { return false }
 func (*Process) StatAffinity() (s Stat, cpus int, err error) { return Stat{}, 0, ErrNotLinux }
 
 // Gather returns nil.
-func (*Process) Gather([]Range) []byte { return nil }
+func (*Process) Gather([]Range, []byte) []byte { return nil }
 
 // Groups needs Linux.
 func (*Process) Groups() (string, error) { return "", ErrNotLinux }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -140,27 +141,29 @@ func (p *Process) remoteEnviron() ([]byte, error) {
 const maxRanges = 1000
 
 // Gather reads ranges of memory with one system call, where [Process.Memory] takes one for each. It
-// returns their bytes one after the other, up to the first that cannot be read; none if the process
-// runs another program, or the call is not permitted. It must not be called before Memory.
-func (p *Process) Gather(ranges []Range) []byte {
+// returns their bytes one after the other, in room if they fit, up to the first that cannot be read;
+// none if the process runs another program, or the call is not permitted. It must not be called before
+// Memory.
+func (p *Process) Gather(ranges []Range, room []byte) []byte {
 	if p.mem == nil || p.root != root || len(ranges) == 0 || len(ranges) > maxRanges || !p.marked() {
 		return nil
 	}
 	there := make([]unix.RemoteIovec, 1, 1+len(ranges))
 	there[0] = unix.RemoteIovec{Base: uintptr(p.markAt), Len: len(p.mark)}
-	size := len(p.mark)
+	size := 0
 	for _, r := range ranges {
 		there = append(there, unix.RemoteIovec{Base: uintptr(r.Addr), Len: r.Size})
 		size += r.Size
 	}
-	b := make([]byte, size)
-	local := []unix.Iovec{{Base: &b[0]}}
-	local[0].SetLen(size)
+	seen, b := make([]byte, len(p.mark)), slices.Grow(room[:0], size)[:size]
+	local := []unix.Iovec{{Base: &seen[0]}, {Base: &b[0]}}
+	local[0].SetLen(len(seen))
+	local[1].SetLen(size)
 	n, err := retry(func() (int, error) { return unix.ProcessVMReadv(p.pid, local, there, 0) })
-	if err != nil || n <= len(p.mark) || !bytes.Equal(b[:len(p.mark)], p.mark) {
+	if err != nil || n <= len(seen) || !bytes.Equal(seen, p.mark) {
 		return nil
 	}
-	return b[len(p.mark):n]
+	return b[:n-len(seen)]
 }
 
 // marked finds the auxiliary vector in the memory. The call takes a number, so what it reads is of

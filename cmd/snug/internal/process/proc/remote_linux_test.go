@@ -56,18 +56,18 @@ func TestRemote(t *testing.T) {
 			}
 			ranges := []Range{{entry, 8}, {entry + 4096, 1}, {entry, 4}, {0, 1}, {entry, 4}}
 			for _, p := range []*Process{files, remote} {
-				got := p.Gather(ranges)
+				got := p.Gather(ranges, make([]byte, 9))
 				if len(got) != 13 || !bytes.Equal(got[:8], x[:8]) || !bytes.Equal(got[9:], x[:4]) {
 					t.Errorf("%x, want %x up to the first that cannot be read", got, x[:8])
 				}
-				if p.Gather(nil) != nil || p.Gather([]Range{{0, 1}}) != nil || p.Gather(make([]Range, maxRanges+1)) != nil {
+				if p.Gather(nil, nil) != nil || p.Gather([]Range{{0, 1}}, nil) != nil || p.Gather(make([]Range, maxRanges+1), nil) != nil {
 					t.Error("it has read what is not there")
 				}
 			}
 			fmt.Fprintln(c.in, "exec")
 			c.up()
 			gone(t, remote, false)
-			if files.Gather(ranges) != nil || remote.Gather(ranges) != nil {
+			if files.Gather(ranges, nil) != nil || remote.Gather(ranges, nil) != nil {
 				t.Error("it has read another program")
 			}
 			next := c.open()
