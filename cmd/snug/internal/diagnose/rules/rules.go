@@ -44,7 +44,6 @@ var checks = []struct {
 	check func(*Facts) *result
 }{
 	{"crash-quota", crashQuota},
-	{"oom-kills", oomKills},
 	{"gomemlimit-above-limit", memlimitAbove},
 	{"gogc-off", gogcOff},
 	{"finalizers-behind", finalizersBehind},
@@ -55,6 +54,7 @@ var checks = []struct {
 	{"gomemlimit-near-live", memlimitNearLive},
 	{"non-go-memory", nonGoMemory},
 	{"gomemlimit-missing", memlimitMissing},
+	{"oom-kills", oomKills},
 	{"gated-off", gatedOff},
 	{"ancestor-ignored", ancestorIgnored},
 	{"stale-procs", staleProcs},
