@@ -5,6 +5,7 @@ package examine
 import (
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +90,7 @@ func TestGrowing(t *testing.T) {
 		{"queue", "lock-wait", "main.hold", ""},
 		{"threads", "thread-growth", "bound how many", ""},
 		{"blocked", "procs-held", "main.sleepy", ""},
-		{"pool", "procs-queue", "main.pool", ""},
+		{"pool", "procs-queue", "main.pool", "GOMAXPROCS=" + strconv.Itoa(runtime.NumCPU())},
 		{"after", "timers-kept", "time.After in main.after", "GODEBUG=asynctimerchan=1"},
 		{"finalizers", "finalizers-behind", "as main.shut", ""},
 	} {

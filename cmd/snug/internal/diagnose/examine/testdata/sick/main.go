@@ -6,6 +6,7 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"sync"
@@ -192,10 +193,12 @@ func garbage() {
 
 // cache fills itself up to 64 MiB, ever slower.
 func cache() {
-	room := 64 << 20
-	for range time.Tick(10 * time.Millisecond) {
-		kept = append(kept, filled(room/200))
-		room -= room / 200
+	const room = 64 << 20
+	start, held := time.Now(), 0
+	for range time.Tick(10 * time.Millisecond) { // fewer ticks where others have the CPUs
+		due := int(room * (1 - math.Exp(-time.Since(start).Seconds()/2)))
+		kept = append(kept, filled(due-held))
+		held = due
 	}
 }
 
@@ -279,7 +282,7 @@ func shut(*handle) { time.Sleep(5 * time.Millisecond) }
 
 // pool has far more workers than Ps.
 func pool() {
-	for range 200 {
+	for range 64 * runtime.GOMAXPROCS(0) {
 		go work()
 	}
 }
