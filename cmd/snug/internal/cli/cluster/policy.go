@@ -326,7 +326,7 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *podpatch.Patch) (from string) {
 	note, container := found.Pod.Value().Note(), found.Container.Value()
 	for _, v := range container.Env.Vars {
-		if !note.Sized(container, v) {
+		if note.Sized(container, v) == "" {
 			continue
 		}
 		facts := found.Facts

@@ -72,14 +72,21 @@ func (k *Keeper) Run(ctx context.Context) {
 }
 
 func (k *Keeper) note(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		k.lastNote = noted(k.Note, err, k.lastNote)
+	}
+}
+
+// noted notes an error whose text differs from the last one, and returns its text.
+func noted(note func(string), err error, last string) string {
 	text := ""
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != k.lastNote {
-		k.Note(text)
+	if text != "" && text != last {
+		note(text)
 	}
-	k.lastNote = text
+	return text
 }
 
 // Keep asks the agents, and shares the facts with other replicas.

@@ -20,6 +20,11 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	before := p.Note()
 	beside := p.Beside()
 	workload := p.Metadata.Workload()
+	measured := r.Measured
+	if p.Metadata.Controller.Kind == "" {
+		measured = nil // the name of a pod of its own says nothing of another pod
+	}
+	var instead reasons
 	each := func(containers []pod.Container, at string, as func(*pod.Container) pod.Role) {
 		for i := range containers {
 			c := &containers[i]
@@ -27,25 +32,36 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 			if r.Program != nil {
 				facts.Program = r.Program(Subject{about.Namespace, workload, c.Name, c.Image})
 			}
+			known := true
+			if measured != nil {
+				facts.Measured, known = measured(Subject{about.Namespace, workload, c.Name, c.Image})
+			}
 			d := r.Config.DecideKnowing(about, c.Name, facts)
 			number := strconv.Itoa(i)
 			all.variables(c, at, number, d.Env)
 			restarts.resizePolicy(c, at, number, d.Resize)
 			given.add(c, &d, true)
 			left.add(c, &d, false)
+			otherwise := d.Instead
 			for _, v := range c.Env.Vars {
-				if !before.Sized(c, v) {
+				code := before.Sized(c, v)
+				if code == "" || code == podpatch.MemoryLearned && !known {
 					continue
 				}
 				facts.Set = nil
-				due := memlimit(r.Config.DecideKnowing(about, c.Name, facts).Env)
+				again := r.Config.DecideKnowing(about, c.Name, facts)
+				otherwise = again.Instead
+				due, code := memlimit(&again)
 				if due == "" || due == v.Value {
 					continue
 				}
-				before.Correct(c, v.Value, due)
+				before.Correct(c, v.Value, due, code)
 				outdated.replace(at, number, "/env/", strconv.Itoa(v.At), "/value")
 				outdated.text(due)
 				outdated.done()
+			}
+			if otherwise != "" {
+				instead.say(c, pod.Memory, otherwise, podpatch.MemoryLearned)
 			}
 		}
 	}
@@ -77,20 +93,32 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 		all = nil
 	}
 	all.annotate(notes, key, text, left.String())
+	if r.Config.Learned != podpatch.LearnedOff {
+		more := instead.String()
+		if notes.Size+len(key)+len(text)+len(policy.LearnedAnnotation)+len(more) > pod.MaxAnnotations {
+			more = ""
+		}
+		all.note(notes, policy.LearnedAnnotation, more)
+	}
 	if len(all) == 0 {
 		return nil, Unchanged
 	}
 	return all, done
 }
 
-// memlimit returns the GOMEMLIMIT among variables to set, "" = none.
-func memlimit(due []podpatch.Env) string {
-	for _, e := range due {
+// memlimit returns the GOMEMLIMIT of a patch, "" = none, and the code of its reason.
+func memlimit(d *podpatch.Patch) (value, code string) {
+	for _, e := range d.Env {
 		if e.Name == pod.Memory {
-			return e.Value
+			value = e.Value
 		}
 	}
-	return ""
+	for _, r := range d.Reasons {
+		if r.Knob == pod.Memory {
+			code = r.Code
+		}
+	}
+	return value, code
 }
 
 // variables adds variables to the env of a container.
@@ -140,20 +168,25 @@ func (w *reasons) add(c *pod.Container, d *podpatch.Patch, given bool) {
 		if has != given {
 			continue
 		}
-		if w.Len() > 0 {
-			w.WriteString(pod.Separator)
-		}
-		w.WriteString(c.Name)
-		w.WriteByte(' ')
-		w.WriteString(r.Knob)
-		if value != "" {
-			w.WriteByte('=')
-			w.WriteString(value)
-		}
-		w.WriteString(" (")
-		w.WriteString(r.Code)
-		w.WriteByte(')')
+		w.say(c, r.Knob, value, r.Code)
 	}
+}
+
+// say adds one variable, with its value unless that is "".
+func (w *reasons) say(c *pod.Container, knob, value, code string) {
+	if w.Len() > 0 {
+		w.WriteString(pod.Separator)
+	}
+	w.WriteString(c.Name)
+	w.WriteByte(' ')
+	w.WriteString(knob)
+	if value != "" {
+		w.WriteByte('=')
+		w.WriteString(value)
+	}
+	w.WriteString(" (")
+	w.WriteString(code)
+	w.WriteByte(')')
 }
 
 const annotations = "/metadata/annotations"
@@ -163,20 +196,25 @@ const annotations = "/metadata/annotations"
 // holds, and omits a text that is too long. Annotations count by their JSON text, which may be
 // longer than their value.
 func (p *patch) annotate(notes *pod.Texts, key, given, left string) {
-	for _, a := range [...]struct{ key, text string }{{key, given}, {policy.SkippedAnnotation, left}} {
-		switch old, ok := notes.Of[a.key]; {
-		case a.text == "" && old != "":
-			p.remove(annotations, "/", pointer.Replace(a.key))
-		case a.text == "" || ok && old == a.text || notes.Size+len(a.key)+len(a.text) > pod.MaxAnnotations:
-		default:
-			if !notes.Given {
-				p.add(annotations)
-				p.raw("{}")
-				p.done()
-			}
-			p.add(annotations, "/", pointer.Replace(a.key))
-			p.text(a.text)
+	p.note(notes, key, given)
+	p.note(notes, policy.SkippedAnnotation, left)
+}
+
+// note writes an annotation, or removes it if the text is "".
+func (p *patch) note(notes *pod.Texts, key, text string) {
+	switch old, ok := notes.Of[key]; {
+	case text == "" && old != "":
+		p.remove(annotations, "/", pointer.Replace(key))
+	case text == "" || ok && old == text || notes.Size+len(key)+len(text) > pod.MaxAnnotations:
+	default:
+		if !notes.Given {
+			p.add(annotations)
+			p.raw("{}")
 			p.done()
+			notes.Given = true
 		}
+		p.add(annotations, "/", pointer.Replace(key))
+		p.text(text)
+		p.done()
 	}
 }

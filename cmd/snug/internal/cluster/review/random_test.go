@@ -175,6 +175,12 @@ func TestAsPolicies(t *testing.T) {
 // of things it is given.
 func expected(t *testing.T, c *policy.Config, namespace string, by OptIn, pod object) (string, int) {
 	t.Helper()
+	return expectedOf(t, c, namespace, by, pod, nil)
+}
+
+// expectedOf is expected for containers that were measured, by name.
+func expectedOf(t *testing.T, c *policy.Config, namespace string, by OptIn, pod object, peaks map[string]podpatch.Measured) (string, int) {
+	t.Helper()
 	text := mustJSON(t, object{"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"], "spec": pod["spec"]})
 	file := manifest.Parse("pod.yaml", text)
 	about := policy.Pod{Namespace: namespace, NamespaceLabels: map[string]string{}}
@@ -185,6 +191,7 @@ func expected(t *testing.T, c *policy.Config, namespace string, by OptIn, pod ob
 	patches := map[string]podpatch.Patch{}
 	for _, d := range lint.Containers([]*manifest.File{file}) {
 		about.Labels = d.Pod.Labels()
+		d.Facts.Measured = peaks[d.Container.Name]
 		if in, _ := c.OptedIn(&about); in {
 			patches[d.Container.Name] = c.Decide(&about, d.Container.Name, d.Facts)
 		}
