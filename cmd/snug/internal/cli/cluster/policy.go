@@ -17,6 +17,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/explain"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/learned"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/linter"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
@@ -24,6 +25,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 func NewPolicy(u *ui.UI) *cobra.Command {
@@ -44,7 +46,8 @@ webhook: Kubernetes 1.36 and later enforces them itself.
 
 A namespace or a pod opts in with the label snug.dev/inject=enabled. --try shows what pods
 of manifests would be given, and why; it applies nothing. It reads limits from the pods, and
-LimitRanges and labels of namespaces if these are among the manifests. If the label of an
+LimitRanges, labels of namespaces and the ConfigMap of what was measured if these are among
+the manifests. If the label of an
 unknown namespace decides, it shows the container as if it were opted in.`,
 		Example: `  snug cluster policy | kubectl apply -f -
   snug cluster policy --init >snug.yaml
@@ -171,10 +174,14 @@ func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 		return err
 	}
 	namespaces := namespaceLabels(l.Manifests())
+	peaks := measured(u, c, l.Manifests())
 	asked := map[[2]string]bool{} // reported, by file and namespace
 	label := ""                   // the first namespace to opt in
 	for _, found := range lint.Containers(l.Manifests()) {
 		namespace := found.Object.Namespace
+		if workload := found.Pod.Workload(); workload != "" {
+			found.Facts.Measured = peaks.Of(namespace, workload, found.Container.Name)
+		}
 		g := givenTo(c, &found, namespaces[namespace], titles)
 		d.Containers = append(d.Containers, g)
 		if g.OptedIn != nil {
@@ -277,6 +284,28 @@ func namespaceLabels(files []*manifest.File) map[string]map[string]string {
 	return all
 }
 
+// measured returns what the ConfigMap of the configuration has, if it is among the input.
+func measured(u *ui.UI, c *policy.Config, files []*manifest.File) learned.Peaks {
+	if c.Learned == podpatch.LearnedOff {
+		return nil
+	}
+	from := c.LearnedNamespace + "/" + c.LearnedName
+	for _, f := range files {
+		for _, o := range f.Objects {
+			if o.Form != manifest.Kubernetes || o.Kind != "ConfigMap" || o.Name != c.LearnedName || cmp.Or(o.Namespace, c.LearnedNamespace) != c.LearnedNamespace {
+				continue
+			}
+			peaks, wrong := learned.ReadPeaks(o.Measured)
+			if len(wrong) > 0 {
+				u.Note("warning: %d of %d values of the ConfigMap %s cannot be read and are ignored, the first of the key %q", len(wrong), len(o.Measured), from, wrong[0])
+			}
+			return peaks
+		}
+	}
+	u.Note("warning: nothing was measured: the ConfigMap %s is not among the manifests", from)
+	return nil
+}
+
 func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[string]string) finding.GivenContainer {
 	pod := policy.Pod{Namespace: found.Object.Namespace, Labels: found.Pod.Labels(), NamespaceLabels: namespace}
 	in, known := c.OptedIn(&pod)
@@ -292,6 +321,12 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 	case wrong != "" && !slices.Contains(c.Namespaces, pod.Namespace):
 		patch = podpatch.Nothing(podpatch.LabelWrong)
 		texts[podpatch.LabelWrong] = wrongLabel(wrong)
+	}
+	if patch.Instead != "" {
+		texts[podpatch.MemoryShare] = cmp.Or(texts[podpatch.MemoryShare], titles[podpatch.MemoryShare]) + "; learned: use would give " + patch.Instead
+	}
+	if m := found.Facts.Measured; m.Known() {
+		texts[podpatch.MemoryLearned] = "Leaves the memory outside the Go runtime, up to " + units.Bytes(m.Peak) + " in " + units.Duration(float64(m.Seconds)) + ", and a margin"
 	}
 	if others != "" && (in || !known) {
 		const knob = "GOMAXPROCS" // both other labels are about it
@@ -337,7 +372,7 @@ func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *
 				continue
 			}
 			of := func(r podpatch.Reason) bool { return r.Knob == v.Name }
-			patch.Env = append(patch.Env, e)
+			patch.Env, patch.Instead = append(patch.Env, e), due.Instead
 			patch.Reasons = slices.DeleteFunc(patch.Reasons, of)
 			patch.Reasons = append(patch.Reasons, due.Reasons[slices.IndexFunc(due.Reasons, of)])
 			return v.Value

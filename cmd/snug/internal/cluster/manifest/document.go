@@ -159,7 +159,7 @@ func (d *document) interesting() bool {
 	switch kind {
 	case "CustomResourceDefinition":
 	case "ConfigMap":
-		yes = slices.ContainsFunc(knobNames, has) || anySize.Match(d.text)
+		yes = slices.ContainsFunc(knobNames, has) || anySize.Match(d.text) || has(measuredWords)
 	case "Namespace":
 		yes = has("labels")
 	case "Secret":

@@ -154,7 +154,8 @@ func (w *walker) object(n *yaml.Node, depth int) {
 	case "LimitRange":
 		o.Ranges = w.ranges(n)
 	case "ConfigMap":
-		o.Data = w.data(w.get(n, "data"))
+		data := w.get(n, "data")
+		o.Data, o.Measured = w.data(data), w.measured(data)
 	case "Namespace":
 		labelled = w.get(meta, "labels") != nil
 	case "Secret":
@@ -162,7 +163,7 @@ func (w *walker) object(n *yaml.Node, depth int) {
 	default:
 		w.pods(o, n, workloads[kind], 0)
 	}
-	if o.VPA != nil || o.HPA != nil || o.Ranges != nil || o.Data != nil || o.Pods != nil || labelled {
+	if o.VPA != nil || o.HPA != nil || o.Ranges != nil || o.Data != nil || o.Pods != nil || labelled || o.Measured != nil {
 		w.doc.file.Objects = append(w.doc.file.Objects, o)
 	}
 }
@@ -225,6 +226,9 @@ func (w *walker) isPodSpec(n *yaml.Node, nameless bool) bool {
 // pod reads a pod. Only a native pod has resources of the pod.
 func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 	p := &Pod{Object: o, meta: meta, spec: spec}
+	if o.Kind == "Pod" {
+		p.owner = w.owner(meta)
+	}
 	p.os = [2]string{text(w.get(w.get(spec, "os"), "name")), text(w.get(w.get(spec, "nodeSelector"), pod.OSLabel))}
 	if n := w.get(spec, "resources"); native && !o.knative() && n != nil && n.Kind == yaml.MappingNode {
 		r := w.resources(n)
