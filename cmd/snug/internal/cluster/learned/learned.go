@@ -2,7 +2,8 @@
 
 // Package learned keeps which programs the containers of a cluster run, so that the webhook
 // can decide on the next pod of the same workload before it runs. The facts come from the
-// agents on the nodes; replicas share them as one text.
+// agents on the nodes; replicas share them as one text. It also reads and writes the memory of
+// workloads that was measured, which operators keep (peaks.go, rows.go).
 package learned
 
 import (
