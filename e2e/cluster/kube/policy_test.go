@@ -31,6 +31,7 @@ func TestPolicy(t *testing.T) {
 	t.Run("denied", p.denied)
 	t.Run("observed", p.observed)
 	t.Run("invalid labels", p.mislabelled)
+	t.Run("learned", p.learned)
 	t.Run("another policy comes later", p.later)
 	t.Run("resizes", p.resizes)
 	t.Run("large pods", p.large)
