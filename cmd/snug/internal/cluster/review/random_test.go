@@ -305,6 +305,7 @@ func FuzzFit(f *testing.F) {
 	for range 20 {
 		pod := randomPod(random)
 		f.Add(question(f, "web", pod))
+		f.Add(question(f, "web", owned(randomPod(random))))
 		// A value that was added, and a limit that has changed since.
 		pod, _ = fitted(f, &Reviewer{Config: configured(f, "")}, "shop", ByNamespace, pod)
 		pod["spec"].(object)["containers"].([]any)[0].(object)["resources"] = object{"limits": object{"memory": "2Gi"}}
@@ -326,7 +327,10 @@ func FuzzFit(f *testing.F) {
 		if len(text)%2 == 1 {
 			config = "mode: observe\n" + config
 		}
-		r := &Reviewer{Config: configured(t, config)}
+		config += one(rand.New(rand.NewPCG(1, uint64(len(text)))), "", "learned: observe\n", "learned: use\n")
+		r := &Reviewer{Config: configured(t, config), Measured: func(s Subject) (podpatch.Measured, bool) {
+			return podpatch.Measured{Peak: int64(len(s.Workload)) << 23, Seconds: 1}, len(s.Container)%2 == 1
+		}}
 		for _, by := range []OptIn{ByPod, ByNamespace} {
 			got, _ := r.Fit(text, by)
 			if again, _ := r.Fit(text, by); !bytes.Equal(got, again) {
