@@ -82,6 +82,7 @@ func TestWebhook(t *testing.T) {
 	t.Run("all", l.all)
 	t.Run("a certificate from files", l.files)
 	t.Run("facts from agents", l.learned)
+	t.Run("what was measured", l.measured)
 	t.Run("observed", l.observed)
 	t.Run("another webhook changes limits", l.changed)
 	t.Run("with the policies", l.beside)
