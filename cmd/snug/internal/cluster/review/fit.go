@@ -25,6 +25,7 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 		measured = nil // the name of a pod of its own says nothing of another pod
 	}
 	var instead reasons
+	known := true
 	each := func(containers []pod.Container, at string, as func(*pod.Container) pod.Role) {
 		for i := range containers {
 			c := &containers[i]
@@ -32,7 +33,6 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 			if r.Program != nil {
 				facts.Program = r.Program(Subject{about.Namespace, workload, c.Name, c.Image})
 			}
-			known := true
 			if measured != nil {
 				facts.Measured, known = measured(Subject{about.Namespace, workload, c.Name, c.Image})
 			}
@@ -93,7 +93,7 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 		all = nil
 	}
 	all.annotate(notes, key, text, left.String())
-	if r.Config.Learned != podpatch.LearnedOff {
+	if r.Config.Learned != podpatch.LearnedOff && known {
 		more := instead.String()
 		if notes.Size+len(key)+len(text)+len(policy.LearnedAnnotation)+len(more) > pod.MaxAnnotations {
 			more = ""

@@ -78,8 +78,9 @@ func TestLearnedChanges(t *testing.T) {
 	of := func(config string, peak int64) *Reviewer {
 		return &Reviewer{Config: configured(t, config), Measured: web(peak, 3600)}
 	}
-	unknown := of("learned: use\n", 0)
+	unknown, unseen := of("learned: use\n", 0), of("learned: observe\n", 0)
 	unknown.Measured = func(Subject) (podpatch.Measured, bool) { return podpatch.Measured{}, false }
+	unseen.Measured = unknown.Measured
 	p := owned(podOf(t, "", "containers: [{name: a, image: x, resources: {limits: {memory: 1000Mi}}}]"))
 	for _, step := range []struct {
 		r    *Reviewer
@@ -92,6 +93,7 @@ func TestLearnedChanges(t *testing.T) {
 		{of("learned: observe\n", 400*mib), "900MiB", object{policy.AddedAnnotation: "a GOMEMLIMIT=900MiB (pod-memory-share)", policy.LearnedAnnotation: "a GOMEMLIMIT=500MiB (pod-memory-learned)"}},
 		{of("learned: use\n", 400*mib), "500MiB", object{policy.AddedAnnotation: "a GOMEMLIMIT=500MiB (pod-memory-learned)"}},
 		{of("learned: observe\n", 400*mib), "900MiB", object{policy.AddedAnnotation: "a GOMEMLIMIT=900MiB (pod-memory-share)", policy.LearnedAnnotation: "a GOMEMLIMIT=500MiB (pod-memory-learned)"}},
+		{unseen, "900MiB", object{policy.AddedAnnotation: "a GOMEMLIMIT=900MiB (pod-memory-share)", policy.LearnedAnnotation: "a GOMEMLIMIT=500MiB (pod-memory-learned)"}},
 		{of("learned: observe\n", 10*mib), "900MiB", object{policy.AddedAnnotation: "a GOMEMLIMIT=900MiB (pod-memory-share)"}},
 		{of("learned: use\n", 300*mib), "625MiB", object{policy.AddedAnnotation: "a GOMEMLIMIT=625MiB (pod-memory-learned)"}},
 		{unknown, "625MiB", object{policy.AddedAnnotation: "a GOMEMLIMIT=625MiB (pod-memory-learned)"}},

@@ -79,7 +79,7 @@ type Reviewer struct {
 	// must not block.
 	Program func(Subject) podpatch.Program
 	// Measured returns what was measured of a container of a workload; nil = nothing is. It is false
-	// while that is unknown: then a value that the policies have given by it stays. It must not block.
+	// while that is unknown: then what the policies have given and noted by it stays. It must not block.
 	Measured func(Subject) (podpatch.Measured, bool)
 }
 
