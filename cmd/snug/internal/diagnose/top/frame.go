@@ -3,6 +3,7 @@
 package top
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -219,14 +220,17 @@ func (v *View) list(width, height int, head bool) []Row {
 	return append(rows, rest[:max(0, min(len(rest), height-len(v.rows)))]...)
 }
 
-// unsupported returns a row for each process with Go that is not read.
+// unsupported returns a row for each process with Go that is not read and that matches the filter.
 func (v *View) unsupported(width int) []Row {
 	if v.look == nil {
 		return nil
 	}
 	var rows []Row
+	want := strings.ToLower(v.filter)
 	for i := range v.look.Unsupported {
-		rows = append(rows, v.glyphs.newLine(width).add(Dim, v.look.Unsupported[i].String()).row)
+		if u := &v.look.Unsupported[i]; named(u.PID, path.Base(u.Exe), u.Exe, want) {
+			rows = append(rows, v.glyphs.newLine(width).add(Dim, u.String()).row)
+		}
 	}
 	return rows
 }

@@ -135,11 +135,12 @@ func order(rows []*finding.TopProcess, by int, reverse bool) {
 
 // matches reports whether a process matches the filter, which is in lower case.
 func matches(p *finding.TopProcess, want string) bool {
-	if want == "" || strings.Contains(strings.ToLower(p.Name), want) || strings.Contains(strings.ToLower(p.Exe), want) ||
-		strings.HasPrefix(strconv.Itoa(p.PID), want) {
-		return true
-	}
-	return slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return strings.Contains(f.ID, want) })
+	return named(p.PID, p.Name, p.Exe, want) || slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return strings.Contains(f.ID, want) })
+}
+
+// named reports whether a pid, a name or a path matches the filter.
+func named(pid int, name, exe, want string) bool {
+	return strings.Contains(strings.ToLower(name), want) || strings.Contains(strings.ToLower(exe), want) || strings.HasPrefix(strconv.Itoa(pid), want)
 }
 
 // choose chooses the row that is nearest to at.
