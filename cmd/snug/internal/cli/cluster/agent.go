@@ -64,7 +64,8 @@ func NewAgent(u *ui.UI) *cobra.Command {
 
 In the JSON document, containers[] lists containers with Go processes, and groups of the
 node's own, such as services, which have a unit in place of a pod. other_containers[] lists
-the pods' containers without a Go process; it needs names.
+the pods' containers without Go; it needs names. unsupported[] lists processes with Go in a
+library, and programs of gccgo.
 
 It stops and changes no process, sends nothing to anyone, and shows no command lines or
 environments. It needs to see the node's processes (hostPID), user 0 and CAP_SYS_PTRACE, and

@@ -3,7 +3,10 @@
 package agent
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/goprogram"
@@ -50,5 +53,36 @@ func TestBesideGone(t *testing.T) {
 	s, o := &scanner{}, other{looks: 1, code: 1}
 	if s.lookBeside(1<<30, &o); o.code != -1 || o.beside != nil {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestBesideInPod: a real container whose program has loaded Go is none without Go, and is listed by its names.
+func TestBesideInPod(t *testing.T) {
+	needRoot(t)
+	p := makePod(t, 7)
+	pid, _, load := goprogram.Beside(t)
+	if err := os.WriteFile(filepath.Join(p.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := newAgent(t, Options{Names: allNamed{}})
+	a.scanner.settledAfter = 0
+	listed := func() (other, unsupported bool) {
+		d := scan(t, a)
+		for _, o := range d.Others {
+			other = other || *o.PodUID == p.uid
+		}
+		for _, u := range d.Unsupported {
+			unsupported = unsupported || u.PID == pid && u.PodUID != nil && *u.PodUID == p.uid && u.Pod != nil && *u.Pod == "cart-1"
+		}
+		return other, unsupported
+	}
+	if other, unsupported := listed(); !other || unsupported {
+		t.Errorf("before: among the others %t, unsupported %t", other, unsupported)
+	}
+	load()
+	for i := range settling + 2*otherEvery { // rarely looked at by then
+		if other, unsupported := listed(); other || !unsupported {
+			t.Errorf("scan %d: among the others %t, unsupported %t", i, other, unsupported)
+		}
 	}
 }

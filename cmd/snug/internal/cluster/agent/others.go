@@ -13,7 +13,7 @@ import (
 
 // The document also lists containers without a Go program, so that the webhook need not guess
 // about the next pod of the workload. It lists only containers with names in which each
-// process was inspected.
+// process was inspected and none has Go in a library.
 
 const (
 	// settledAfter is how long a container must run before it is listed as one without Go: a
@@ -31,6 +31,7 @@ type bystander struct {
 	pid     int       // the first of its processes at the last scan, which is usually the oldest
 	tick    int       // the last scan that found such a process
 	unseen  int       // the last scan that could not inspect a process in it
+	beside  int       // the last scan that found a process in it with Go that is not read
 	hasGo   bool      // a Go process has run in it for settledAfter
 	settled bool      // it has run for settledAfter
 }
@@ -78,6 +79,9 @@ func (s *scanner) notePresent(pid int, o *other, looked bool) {
 		o.in.pid = pid
 	}
 	o.in.tick = s.tick
+	if o.beside != nil {
+		o.in.beside = s.tick
+	}
 }
 
 // noteUnseen records a process that could not be inspected.
@@ -105,7 +109,7 @@ func (a *Agent) others(members map[string][]*process, now time.Time) []finding.O
 		case len(members[k]) > 0 || b.unseen == s.tick:
 		case b.tick != s.tick:
 			delete(s.bystanders, k)
-		case !b.hasGo && s.unplaced != s.tick:
+		case !b.hasGo && b.beside != s.tick && s.unplaced != s.tick:
 			others = append(others, k)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // allNamed returns the same names for every container.
@@ -20,12 +21,12 @@ func (allNamed) Lookup(string, string) (Named, bool) {
 }
 
 // TestOthersRemember: a container in which a Go process has run for settledAfter is never
-// listed as one without Go, until it ends.
+// listed as one without Go, until it ends; nor is one while a process in it has Go in a library.
 func TestOthersRemember(t *testing.T) {
 	const group = "0::/kubepods/burstable/pod" + cartUID + "/" + sum + "\n"
 	for _, c := range []struct {
 		name  string
-		scans []string // what is in the container: a shell, Go, Go that has just started
+		scans []string // what is in the container: a shell, Go, Go that has just started, a library of Go
 		want  int
 	}{
 		{"a shell", []string{"s", "s"}, 1},
@@ -36,6 +37,9 @@ func TestOthersRemember(t *testing.T) {
 		{"a probe", []string{"sy", "s"}, 1},
 		{"a probe right now", []string{"s", "s", "sy"}, 0},
 		{"a probe, and Go at some time", []string{"g", "s", "sy", "s"}, 0},
+		{"a library", []string{"s", "l", "l"}, 0},
+		{"a shell beside a library", []string{"l", "ls"}, 0},
+		{"a library that was there", []string{"ls", "s"}, 1},
 		{"all of it new", []string{"g", "", "s"}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -57,13 +61,14 @@ func TestOthersRemember(t *testing.T) {
 						p := &process{group: group, in: newGroup(group, 1)}
 						p.last.Go = &goproc.Facts{Stat: proc.Stat{Started: time.Now().Add(-settledAfter / 2)}}
 						members[k] = []*process{p}
-					case 's':
-						b := s.bystanders[k]
-						if b == nil {
-							b = &bystander{at: at, settled: true}
-							s.bystanders[k] = b
+					case 's', 'l':
+						b := s.bystander(at)
+						b.settled = true
+						o := other{in: b}
+						if one == 'l' {
+							o.beside = &finding.Unsupported{}
 						}
-						b.tick, b.pid, b.settled = s.tick, os.Getpid(), true
+						s.notePresent(os.Getpid(), &o, false)
 					}
 				}
 				got = len(a.others(members, time.Now()))

@@ -16,7 +16,8 @@ type Node struct {
 	Scan       Scan        `json:"scan"`
 	Containers []Container `json:"containers"` // containers with Go processes
 	// Others are containers of named pods in which every process was inspected and no Go
-	// process was seen for a minute. Only filled in with --names, and there may be more.
+	// process was seen for a minute, and that are in no row of unsupported. Only filled in with --names, and
+	// there may be more.
 	Others []OtherContainer `json:"other_containers"`
 	// Who held the memory of containers near their memory limit, as last read, also of containers
 	// that are gone since at most a day. Last read first, up to 64; empty with --no-mem.
@@ -95,7 +96,7 @@ type ContainerNames struct {
 	Digest    *string `json:"image_digest"` // "sha256:..." of the image that runs
 }
 
-// OtherContainer is a container without Go processes.
+// OtherContainer is a container without Go.
 type OtherContainer struct {
 	ContainerNames
 	PodUID *string `json:"pod_uid"`
