@@ -90,7 +90,7 @@ func New(opts Options) (*Agent, error) {
 	s := &scanner{
 		files: opts.Files, outside: opts.Outside, self: os.Getpid(),
 		known: map[int]*process{}, others: map[int]other{}, groups: map[string]*group{}, maxFiles: maxFiles(),
-		pace: pacer{share: opts.Share}, named: opts.Names != nil, bystanders: map[string]*bystander{}, settledAfter: settledAfter,
+		pace: pacer{share: opts.Share}, window: windowOf(opts.Interval), named: opts.Names != nil, bystanders: map[string]*bystander{}, settledAfter: settledAfter,
 	}
 	if opts.Root == "" {
 		s.node = namespaced()

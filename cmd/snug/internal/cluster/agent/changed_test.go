@@ -78,7 +78,7 @@ func TestKept(t *testing.T) {
 	shows := func(l *limits.Limits) (kept bool, cores, rate float64) {
 		at = at.Add(15 * time.Second)
 		e.prev, e.last = e.last, observe.Moment{At: at, Go: g}
-		e.settle(l)
+		e.settle(l, window)
 		kept = e.kept != nil && e.box != nil
 		row, box := e.row(nil), e.container(podid.Place{})
 		if row.Quota.N != box.Quota.N {
@@ -132,6 +132,33 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestRareScans: at any interval a row covers at least the time since the previous scan, also if scans are
+// late, and at most a minute or one and a half intervals.
+func TestRareScans(t *testing.T) {
+	for _, interval := range []time.Duration{time.Second, 15 * time.Second, 45 * time.Second, time.Minute, 5 * time.Minute, time.Hour} {
+		e, at := &process{}, time.Now()
+		over := windowOf(interval)
+		for i := range 12 {
+			at = at.Add(interval)
+			late := time.Duration(i%3) * interval / 100
+			g := &goproc.Facts{}
+			g.Stat.CPU = time.Duration(i) * interval / 2
+			e.prev, e.last = e.last, observe.Moment{At: at.Add(late), Go: g}
+			e.settle(nil, over)
+			if i == 0 {
+				continue
+			}
+			r := e.row(nil)
+			if !r.Window.Known() || r.Window.N < .98*interval.Seconds() || r.Window.N > over.Seconds() || !r.Used.Known() || r.Used.N < .45 || r.Used.N > .55 {
+				t.Errorf("every %s, scan %d: window %+v, used %+v", interval, i, r.Window, r.Used)
+			}
+			if len(e.moments) > maxMoments+1 {
+				t.Errorf("every %s: %d moments", interval, len(e.moments))
+			}
+		}
+	}
+}
+
 // TestMoved: new limits after a move to another group are no resize.
 func TestMoved(t *testing.T) {
 	e := &process{}
@@ -139,7 +166,7 @@ func TestMoved(t *testing.T) {
 		e.last.Go, e.last.At = &goproc.Facts{}, time.Now()
 		l := &limits.Limits{}
 		l.CPU.Quota, l.Memory.Hard = limits.Of(cores), limits.Of(memory)
-		e.settle(l)
+		e.settle(l, window)
 	}
 	e.moved("0::/a\n")
 	given(1, 1<<20)

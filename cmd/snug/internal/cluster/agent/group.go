@@ -134,7 +134,7 @@ func (s *scanner) readGroups(ctx context.Context) error {
 		}
 	}
 	for _, p := range s.known {
-		p.settle(p.in.limits)
+		p.settle(p.in.limits, s.window)
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func newRegistry() *registry {
 		gcCycles:   {"snug_go_container_gc_cycles_total", counter, "Completed garbage collections.", nil},
 		gcCPU:      {"snug_go_container_gc_cpu_seconds_total", counter, "CPU time of garbage collections as Go counts it, without marking by idle Ps. Too high if CPU is short: compare it only with itself, or use snug_go_container_gc_cpu_ratio.", nil},
 		gcPause:    {"snug_go_container_gc_pause_seconds_total", counter, "Time for which garbage collections stopped all goroutines.", nil},
-		gcShare:    {"snug_go_container_gc_cpu_ratio", gauge, "Share of the CPU time that garbage collection took in the last minute, 0 to 1. Absent if no collection ended.", nil},
+		gcShare:    {"snug_go_container_gc_cpu_ratio", gauge, "Share of the CPU time that garbage collection took in the last minute, or between the last two scans if they are rarer, 0 to 1. Absent if no collection ended.", nil},
 		goroutines: {"snug_go_container_goroutines", gauge, "Goroutines of the first Go process, without the runtime's own.", nil},
 		latency:    {"snug_go_container_sched_latency_seconds", spread, "How long goroutines were runnable before they ran. Go measures one time in eight, and keeps no sum. Absent if the container's names are unknown.", nil},
 		stops:      {"snug_go_container_gc_stop_seconds", spread, "How long each stop of all goroutines for a garbage collection took; a collection has two. Go keeps no sum. Absent if the container's names are unknown.", nil},

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// window is the time over which collections are counted and findings are judged. It is long,
-	// so that findings do not come and go.
+	// window is the time over which collections are counted and findings are judged, unless scans are
+	// rare. It is long, so that findings do not come and go.
 	window = time.Minute
 	// wholeEvery is the interval, in scans, at which a process is inspected as if it were new:
 	// what was unknown may be known by then. idleWholeEvery is that of an idle process.
@@ -144,26 +144,30 @@ func (e *process) worked() bool {
 	return e.prev.Go == nil || e.prev.Go.Stat.CPU != e.last.Go.Stat.CPU
 }
 
-// settle adds the limits to the last moment.
-func (e *process) settle(l *limits.Limits) {
+// windowOf returns the window for an interval between scans: with rare scans, one and a half
+// intervals, so that it begins at the previous scan even if that was early or this one is late.
+func windowOf(interval time.Duration) time.Duration { return max(window, interval+interval/2) }
+
+// settle adds the limits to the last moment. over is the length of the window.
+func (e *process) settle(l *limits.Limits, over time.Duration) {
 	now := e.last.At
 	same := l != nil && l == e.shared && e.prev.Limits != nil && e.prev.Go.CPUs == e.last.Go.CPUs
 	if e.last.Limits = e.prev.Limits; !same {
 		e.last.Limits, e.shared = observe.OnCPUs(l, e.last.Go.CPUs), l
 	}
 	// Findings follow what happened in the window, and what is kept may be of one that began earlier.
-	if !same || e.last.Go != e.prev.Go || now.Sub(e.active) <= window || len(e.moments) > 0 && e.moments[0].At.Before(e.active) {
+	if !same || e.last.Go != e.prev.Go || now.Sub(e.active) <= over || len(e.moments) > 0 && e.moments[0].At.Before(e.active) {
 		e.kept, e.box, e.full = nil, nil, nil
 	}
 	if l != nil {
 		e.quota.note(l.CPU.Quota, now)
 		e.memory.note(l.Memory.Hard, now)
 	}
-	if n := len(e.moments); n == 0 || now.Sub(e.moments[n-1].At) >= window/(maxMoments-1)-window/100 {
+	if n := len(e.moments); n == 0 || now.Sub(e.moments[n-1].At) >= over/(maxMoments-1)-over/100 {
 		e.moments = append(e.moments, e.last)
 	}
 	old := 0
-	for old < len(e.moments)-1 && now.Sub(e.moments[old].At) > window {
+	for old < len(e.moments)-1 && now.Sub(e.moments[old].At) > over {
 		old++
 	}
 	e.moments = slices.Delete(e.moments, 0, old)

@@ -42,7 +42,8 @@ type scanner struct {
 	self     int
 	maxFiles int // how many may stay open
 	pace     pacer
-	named    bool // containers have names, so the document lists those without Go too
+	window   time.Duration // see windowOf
+	named    bool          // containers have names, so the document lists those without Go too
 
 	tick   int
 	known  map[int]*process
