@@ -3,7 +3,10 @@
 package kube
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -205,6 +208,28 @@ spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 1MiB}], 
 	a = Must(t, p.Create(t, pods+"?dryRun=All", full))
 	if got := stored(a.Object); got != "a{} b{}" || added(a.Object) != "" {
 		t.Errorf("no room for the annotation: %s %q", got, added(a.Object))
+	}
+	// At which size that begins, the tool and the server agree to the byte.
+	seen := map[bool]bool{}
+	for _, size := range []int{261900, 261920, 261921, 261922, 261923, 261924, 261925, 261940} {
+		near := strings.NewReplacer("annotated", "near", "b: c", "b: "+strings.Repeat("c", size), "{snug.dev/gom", "{snug.dev/inject: enabled, snug.dev/gom").Replace(pod)
+		a = Must(t, p.Create(t, pods+"?dryRun=All", near))
+		file := filepath.Join(t.TempDir(), "pod.yaml")
+		if err := os.WriteFile(file, []byte("apiVersion: v1\nkind: Pod\n"+near), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var says struct{ Containers []given }
+		if err := json.Unmarshal([]byte(p.tool(t, "policy", "--json", "--try", file)), &says); err != nil || len(says.Containers) != 2 {
+			t.Fatalf("%v, %+v", err, says)
+		}
+		gives := len(says.Containers[0].Env) > 0
+		if gives != (added(a.Object) != "") {
+			t.Errorf("annotations of %d bytes: the tool says %t, the server stores %s", size, gives, stored(a.Object))
+		}
+		seen[gives] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("the bound is elsewhere: %v", seen)
 	}
 
 	out := strings.NewReplacer("annotated", "changed", "gomaxprocs: enabled", "inject: disabled").Replace(pod)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +22,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/linter"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -177,12 +179,21 @@ func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 	peaks := measured(u, c, l.Manifests())
 	asked := map[[2]string]bool{} // reported, by file and namespace
 	label := ""                   // the first namespace to opt in
-	for _, found := range lint.Containers(l.Manifests()) {
-		namespace := found.Object.Namespace
-		if workload := found.Pod.Workload(); workload != "" {
-			found.Facts.Measured = peaks.Of(namespace, workload, found.Container.Name)
+	all := lint.Containers(l.Manifests())
+	for i := range all {
+		if workload := all[i].Pod.Workload(); workload != "" {
+			all[i].Facts.Measured = peaks.Of(all[i].Object.Namespace, workload, all[i].Container.Name)
 		}
-		g := givenTo(c, &found, namespaces[namespace], titles)
+	}
+	full := map[*manifest.Pod]bool{}
+	for i := range all {
+		if i == 0 || all[i].Pod != all[i-1].Pod {
+			full[all[i].Pod] = hasNoRoom(c, all[i:])
+		}
+	}
+	for _, found := range all {
+		namespace := found.Object.Namespace
+		g := givenTo(c, &found, namespaces[namespace], titles, full[found.Pod])
 		d.Containers = append(d.Containers, g)
 		if g.OptedIn != nil {
 			continue
@@ -306,19 +317,56 @@ func measured(u *ui.UI, c *policy.Config, files []*manifest.File) learned.Peaks 
 	return nil
 }
 
-func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[string]string) finding.GivenContainer {
-	pod := policy.Pod{Namespace: found.Object.Namespace, Labels: found.Pod.Labels(), NamespaceLabels: namespace}
-	in, known := c.OptedIn(&pod)
+// hasNoRoom reports whether the annotations of a pod leave no room for that of what its containers, the
+// first of all, would be given if it is opted in.
+func hasNoRoom(c *policy.Config, all []lint.Described) bool {
+	p := all[0].Pod.Value()
+	about := policy.Pod{Namespace: all[0].Object.Namespace, Labels: all[0].Pod.Labels()}
+	before, given := p.Note(), pod.Reasons{}
+	for i := range all {
+		if all[i].Pod != all[0].Pod {
+			break
+		}
+		container := all[i].Container.Value()
+		patch := c.Decide(&about, container.Name, all[i].Facts)
+		given.Add(container, &patch, true)
+		correct(c, &about, &all[i], &patch, &before)
+	}
+	key := policy.AddedAnnotation
+	if c.Observe {
+		key = policy.ObservedAnnotation
+	}
+	notes := p.Metadata.Annotations
+	size := notes.Size
+	own := []string{key, policy.SkippedAnnotation}
+	if c.Learned != podpatch.LearnedOff {
+		own = append(own, policy.LearnedAnnotation)
+	}
+	for _, key := range own {
+		if old, ok := notes.Of[key]; ok {
+			size -= len(key) + len(old)
+		}
+	}
+	return size+utf8.RuneCountInString(before.With(given.String())) >= policy.MaxNoted
+}
+
+func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[string]string, full bool) finding.GivenContainer {
+	about := policy.Pod{Namespace: found.Object.Namespace, Labels: found.Pod.Labels(), NamespaceLabels: namespace}
+	in, known := c.OptedIn(&about)
 	patch := podpatch.Nothing(podpatch.OptedOut)
 	texts := map[string]string{podpatch.ProcsFollow: "Taken for Go 1.25 or later, which follows its CPU limit; an older one needs the label " + policy.ProcsLabel + "=" + policy.Enabled}
-	wrong, others := policy.WrongLabel(&pod)
+	wrong, others := policy.WrongLabel(&about)
 	switch {
 	case in || !known:
-		patch = c.Decide(&pod, found.Container.Name, found.Facts)
-		if from := correct(c, &pod, found, &patch); from != "" {
+		patch = c.Decide(&about, found.Container.Name, found.Facts)
+		note := found.Pod.Value().Note()
+		from := correct(c, &about, found, &patch, &note)
+		if full {
+			withhold(&patch)
+		} else if from != "" {
 			texts[podpatch.MemoryShare] = "Replaces " + finding.UTF8(from) + ", which the annotation " + policy.AddedAnnotation + " lists as added by snug"
 		}
-	case wrong != "" && !slices.Contains(c.Namespaces, pod.Namespace):
+	case wrong != "" && !slices.Contains(c.Namespaces, about.Namespace):
 		patch = podpatch.Nothing(podpatch.LabelWrong)
 		texts[podpatch.LabelWrong] = wrongLabel(wrong)
 	}
@@ -356,10 +404,22 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 	return g
 }
 
-// correct adds to a patch the GOMEMLIMIT that replaces one which snug has added to the container, and
-// returns the old value; "" = it needs none. A copy of a pod has the variable and the annotation.
-func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *podpatch.Patch) (from string) {
-	note, container := found.Pod.Value().Note(), found.Container.Value()
+// withhold takes back what a patch gives: there is no room for the annotation.
+func withhold(patch *podpatch.Patch) {
+	patch.Reasons = slices.DeleteFunc(patch.Reasons, func(r podpatch.Reason) bool { return r.Code == podpatch.RestartOnResize })
+	for i := range patch.Reasons {
+		r := &patch.Reasons[i]
+		if slices.ContainsFunc(patch.Env, func(e podpatch.Env) bool { return e.Name == r.Knob }) {
+			r.Code = podpatch.NoRoom
+		}
+	}
+	patch.Env, patch.Resize, patch.Instead = nil, nil, ""
+}
+
+// correct adds to a patch the GOMEMLIMIT that replaces one which snug has added to the container, corrects the
+// note of its pod, and returns the old value; "" = it needs none. A copy of a pod has the variable and the annotation.
+func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *podpatch.Patch, note *pod.Note) (from string) {
+	container := found.Container.Value()
 	for _, v := range container.Env.Vars {
 		if note.Sized(container, v) == "" {
 			continue
@@ -372,9 +432,11 @@ func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *
 				continue
 			}
 			of := func(r podpatch.Reason) bool { return r.Knob == v.Name }
+			why := due.Reasons[slices.IndexFunc(due.Reasons, of)]
+			note.Correct(container, v.Value, e.Value, why.Code)
 			patch.Env, patch.Instead = append(patch.Env, e), due.Instead
 			patch.Reasons = slices.DeleteFunc(patch.Reasons, of)
-			patch.Reasons = append(patch.Reasons, due.Reasons[slices.IndexFunc(due.Reasons, of)])
+			patch.Reasons = append(patch.Reasons, why)
 			return v.Value
 		}
 	}

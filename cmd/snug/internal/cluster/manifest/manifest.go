@@ -92,6 +92,7 @@ type Pod struct {
 
 	meta, spec *yaml.Node
 	owner      pod.Owner // the controller of a Kind Pod
+	noted      int       // bytes of all annotations
 	os         [2]string // its os, and that of its nodeSelector; "" = none
 	value      *pod.Pod  // computed on demand
 }

@@ -5,13 +5,13 @@ package manifest
 import "github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 
 // Value returns the pod as a pod.Pod, without positions. It lacks the keys of compose files and units
-// that differ from those of Kubernetes.
+// that differ from those of Kubernetes. The size of its annotations is that of their texts, not of JSON.
 func (p *Pod) Value() *pod.Pod {
 	if p.value != nil {
 		return p.value
 	}
 	w := walker{left: 10_000}
-	p.value = &pod.Pod{Metadata: &pod.Metadata{Annotations: pod.Texts{Of: texts(p.meta, "annotations")}}, Spec: pod.Spec{
+	p.value = &pod.Pod{Metadata: &pod.Metadata{Annotations: pod.Texts{Of: texts(p.meta, "annotations"), Size: p.noted}}, Spec: pod.Spec{
 		RestartPolicy: text(w.get(p.spec, "restartPolicy")),
 		OS:            pod.OS{Name: p.os[0]}, NodeSelector: pod.Texts{Of: map[string]string{pod.OSLabel: p.os[1]}},
 	}}

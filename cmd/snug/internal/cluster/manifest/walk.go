@@ -229,6 +229,9 @@ func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 	if o.Kind == "Pod" {
 		p.owner = w.owner(meta)
 	}
+	for key, value := range texts(meta, "annotations") {
+		p.noted += len(key) + len(value)
+	}
 	p.os = [2]string{text(w.get(w.get(spec, "os"), "name")), text(w.get(w.get(spec, "nodeSelector"), pod.OSLabel))}
 	if n := w.get(spec, "resources"); native && !o.knative() && n != nil && n.Kind == yaml.MappingNode {
 		r := w.resources(n)

@@ -111,3 +111,44 @@ func (n *Note) With(more string) string {
 	}
 	return strings.TrimSuffix(b.String()+more, Separator)
 }
+
+// Reasons is the text of an annotation: "a GOMEMLIMIT=460MiB (pod-memory-share); a GOMAXPROCS
+// (pod-procs-reference)".
+type Reasons struct{ strings.Builder }
+
+// Add adds the variables that a container is given, or those that it is not.
+func (w *Reasons) Add(c *Container, d *podpatch.Patch, given bool) {
+	for i := range d.Reasons {
+		r := &d.Reasons[i]
+		if r.Code == podpatch.RestartOnResize {
+			continue
+		}
+		value, has := "", false
+		for _, e := range d.Env {
+			if e.Name == r.Knob {
+				value, has = e.Value, true
+			}
+		}
+		if has != given {
+			continue
+		}
+		w.Say(c, r.Knob, value, r.Code)
+	}
+}
+
+// Say adds one variable, with its value unless that is "".
+func (w *Reasons) Say(c *Container, knob, value, code string) {
+	if w.Len() > 0 {
+		w.WriteString(Separator)
+	}
+	w.WriteString(c.Name)
+	w.WriteByte(' ')
+	w.WriteString(knob)
+	if value != "" {
+		w.WriteByte('=')
+		w.WriteString(value)
+	}
+	w.WriteString(" (")
+	w.WriteString(code)
+	w.WriteByte(')')
+}

@@ -141,6 +141,7 @@ const (
 	LabelWrong      = "pod-label-wrong"
 	Excluded        = "pod-excluded"
 	OnWindows       = "pod-windows"
+	NoRoom          = "pod-no-room"
 )
 
 // Nothing returns an empty patch with a reason.

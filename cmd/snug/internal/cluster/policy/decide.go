@@ -58,6 +58,10 @@ func WrongLabel(p *Pod) (inject, others string) {
 	return wrong(of, InjectLabel, at), others
 }
 
+// MaxNoted bounds the annotations of a pod, with that of what it is given, in bytes: a pod with more is
+// given nothing, as by fit.yaml.tmpl.
+const MaxNoted = 262_000
+
 // Decide returns what a container of a pod that is opted in should be given, like the policies.
 // It ignores facts.Program: it assumes a Go program, which without ProcsLabel follows its CPU
 // limit.

@@ -4,7 +4,6 @@ package review
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
@@ -15,7 +14,7 @@ import (
 // same order.
 func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	var all, restarts, outdated patch
-	var given, left reasons
+	var given, left pod.Reasons
 	notes := &p.Metadata.Annotations
 	before := p.Note()
 	beside := p.Beside()
@@ -24,7 +23,7 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	if p.Metadata.Controller.Kind == "" {
 		measured = nil // the name of a pod of its own says nothing of another pod
 	}
-	var instead reasons
+	var instead pod.Reasons
 	known := true
 	each := func(containers []pod.Container, at string, as func(*pod.Container) pod.Role) {
 		for i := range containers {
@@ -40,8 +39,8 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 			number := strconv.Itoa(i)
 			all.variables(c, at, number, d.Env)
 			restarts.resizePolicy(c, at, number, d.Resize)
-			given.add(c, &d, true)
-			left.add(c, &d, false)
+			given.Add(c, &d, true)
+			left.Add(c, &d, false)
 			otherwise := d.Instead
 			for _, v := range c.Env.Vars {
 				code := before.Sized(c, v)
@@ -61,7 +60,7 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 				outdated.done()
 			}
 			if otherwise != "" {
-				instead.say(c, pod.Memory, otherwise, podpatch.MemoryLearned)
+				instead.Say(c, pod.Memory, otherwise, podpatch.MemoryLearned)
 			}
 		}
 	}
@@ -146,47 +145,6 @@ func (p *patch) resizePolicy(c *pod.Container, at, number string, resources []st
 		p.text(resources[i])
 		p.raw(`,"restartPolicy":"RestartContainer"}`)
 	})
-}
-
-// reasons is the text of an annotation: "a GOMEMLIMIT=460MiB (pod-memory-share); a GOMAXPROCS
-// (pod-procs-reference)".
-type reasons struct{ strings.Builder }
-
-// add adds the variables that a container is given, or those that it is not.
-func (w *reasons) add(c *pod.Container, d *podpatch.Patch, given bool) {
-	for i := range d.Reasons {
-		r := &d.Reasons[i]
-		if r.Code == podpatch.RestartOnResize {
-			continue
-		}
-		value, has := "", false
-		for _, e := range d.Env {
-			if e.Name == r.Knob {
-				value, has = e.Value, true
-			}
-		}
-		if has != given {
-			continue
-		}
-		w.say(c, r.Knob, value, r.Code)
-	}
-}
-
-// say adds one variable, with its value unless that is "".
-func (w *reasons) say(c *pod.Container, knob, value, code string) {
-	if w.Len() > 0 {
-		w.WriteString(pod.Separator)
-	}
-	w.WriteString(c.Name)
-	w.WriteByte(' ')
-	w.WriteString(knob)
-	if value != "" {
-		w.WriteByte('=')
-		w.WriteString(value)
-	}
-	w.WriteString(" (")
-	w.WriteString(code)
-	w.WriteByte(')')
 }
 
 const annotations = "/metadata/annotations"
