@@ -161,13 +161,14 @@ type Sum struct {
 	Filter Filter
 	d      finding.Fleet
 	at     map[[4]string]*finding.Workload
+	beside map[[4]string]*finding.FleetUnsupported
 	blind  int // nodes whose agents do not know the names of pods
 }
 
 // Add adds an answer.
 func (s *Sum) Add(a Answer) {
 	if s.at == nil {
-		s.at = map[[4]string]*finding.Workload{}
+		s.at, s.beside = map[[4]string]*finding.Workload{}, map[[4]string]*finding.FleetUnsupported{}
 	}
 	s.d.Agents++
 	if a.Node == nil {
@@ -193,9 +194,26 @@ func (s *Sum) Add(a Answer) {
 		s.d.Containers++
 		s.d.Processes += len(c.Processes)
 	}
+	for i := range a.Node.Unsupported {
+		s.unsupported(&a.Node.Unsupported[i])
+	}
 	if nameless {
 		s.blind++
 	}
+}
+
+func (s *Sum) unsupported(u *finding.UnsupportedHere) {
+	c := finding.Container{ContainerNames: u.ContainerNames, PodUID: u.PodUID}
+	if !s.Filter.passes(&c) {
+		return
+	}
+	key, w := keyOf(&c)
+	if s.beside[key] == nil {
+		s.beside[key] = &finding.FleetUnsupported{Namespace: w.Namespace, Workload: w.Name, Container: w.Container, Why: u.Why}
+	}
+	b := s.beside[key]
+	b.Processes++
+	b.Why = min(b.Why, u.Why) // whichever agent answers first
 }
 
 // keyOf returns what containers of one row have in common, and their empty row.
@@ -232,6 +250,13 @@ func (s *Sum) Document(order string, at time.Time) *finding.Fleet {
 	}
 	sorting.Stable(d.Workloads, func(a, b finding.Workload) int {
 		return cmp.Or(Orders[order](&a, &b), strings.Compare(name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)))
+	})
+	d.Unsupported = []finding.FleetUnsupported{}
+	for _, b := range s.beside {
+		d.Unsupported = append(d.Unsupported, *b)
+	}
+	sorting.Stable(d.Unsupported, func(a, b finding.FleetUnsupported) int {
+		return strings.Compare(name(a.Namespace, a.Workload, a.Container), name(b.Namespace, b.Workload, b.Container))
 	})
 	if d.Silent == nil {
 		d.Silent = []finding.SilentAgent{}

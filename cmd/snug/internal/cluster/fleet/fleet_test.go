@@ -114,6 +114,9 @@ func document(i int) *finding.Node {
 		d.Containers = append(d.Containers, c)
 	}
 	d.Containers = append(d.Containers, finding.Container{Unit: new("kubelet.service"), Processes: []finding.NodeProcess{{}}})
+	python := finding.Unsupported{PID: 7, Exe: "/usr/bin/python3", Why: fmt.Sprintf("Go in a library, /app/%d.so", i%3)}
+	d.Unsupported = []finding.UnsupportedHere{{Unsupported: python}, {ContainerNames: d.Containers[0].ContainerNames, PodUID: d.Containers[0].PodUID, Unsupported: python}}
+	d.Unsupported[1].Name = new("sidecar")
 	return d
 }
 
@@ -167,6 +170,12 @@ func TestFleet(t *testing.T) {
 	}
 	if f := web.Findings; len(f) != 2 || f[0].ID != "stale-procs" || f[0].Containers < nodes/2 || f[0].Pod == "" || f[0].Node == "" {
 		t.Errorf("%+v", web.Findings)
+	}
+	if u := d.Unsupported; len(u) != 2 || u[0].Container != nil || u[0].Processes != nodes-4 || *u[1].Workload != "Deployment/web" || *u[1].Container != "sidecar" || u[1].Processes != nodes-4 || u[1].Why != "Go in a library, /app/0.so" {
+		t.Errorf("%+v", u)
+	}
+	if u := look(t, Filter{Names: []string{"web"}}, "finding").Unsupported; len(u) != 1 || *u[0].Container != "sidecar" {
+		t.Errorf("%+v", u)
 	}
 	if doctor := d.Doctor(); len(doctor.Findings) != 2 || doctor.Findings[0].Of != nodes-4 || *doctor.Findings[0].Workload != "Deployment/web" {
 		t.Errorf("%+v", doctor.Findings)

@@ -38,6 +38,18 @@ type Asked struct {
 	Silent     []SilentAgent `json:"silent"` // of them, those whose nodes are not looked at
 	Containers int           `json:"containers"`
 	Processes  int           `json:"go_processes"`
+	// Unsupported counts processes with Go in a library, and programs of gccgo, by workload.
+	Unsupported []FleetUnsupported `json:"unsupported"`
+}
+
+// FleetUnsupported is the processes of a workload with a Go runtime that snug does not read. All names null
+// = not a pod's.
+type FleetUnsupported struct {
+	Namespace *string `json:"namespace"`
+	Workload  *string `json:"workload"`  // as in a fleet
+	Container *string `json:"container"` // as in a fleet
+	Processes int     `json:"processes"`
+	Why       string  `json:"why"` // of one of them: the file with the Go code, and what it is
 }
 
 // FleetDisorder is a finding in containers of a workload.

@@ -3,6 +3,7 @@
 package text
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -72,5 +73,21 @@ func TestUnsupported(t *testing.T) {
 	p.ps(&finding.PS{Unsupported: []finding.Unsupported{{PID: 7, Exe: "/usr/bin/python3", Why: "Go in a library, /a\x1b[31m.so (go1.26.8); its runtime is not read"}}})
 	if got := p.String(); !strings.Contains(got, "\nunsupported: process 7 (python3): Go in a library, /a") || strings.Contains(got, "\x1b") {
 		t.Error(got)
+	}
+	// Of a cluster, they are counted by workload.
+	unread := []finding.FleetUnsupported{{Processes: 1, Why: "Go built by gccgo"}}
+	for i := range 12 {
+		unread = append(unread, finding.FleetUnsupported{Workload: new(fmt.Sprintf("Deployment/w\x1b[3%dm", i)), Processes: i, Why: "Go in a library, /b\x1b.so"})
+	}
+	asked := finding.Asked{Agents: 2, Unsupported: unread}
+	for _, print := range []func(*Page){
+		func(p *Page) { p.fleet(&finding.Fleet{Asked: asked}) }, func(p *Page) { p.fleetDoctor(&finding.FleetDoctor{Asked: asked}) },
+	} {
+		var p Page
+		print(&p)
+		if got := p.String(); !strings.Contains(got, " on 2 nodes; 67 unsupported\n") || !strings.Contains(got, "\nunsupported: 1 process: Go built by gccgo\n") ||
+			!strings.Contains(got, "\nunsupported: 2 processes in Deployment/w") || !strings.HasSuffix(got, "\nunsupported: processes of 3 more workloads\n") || strings.Contains(got, "\x1b") {
+			t.Error(got)
+		}
 	}
 }

@@ -31,7 +31,7 @@ func (p *Page) fleet(d *finding.Fleet) {
 	default:
 		said += fmt.Sprintf(", %d with a warning or worse", wrong)
 	}
-	p.line("%s", said)
+	p.line("%s%s", said, besides(d.Unsupported))
 	if len(d.Workloads) > 0 {
 		p.line("")
 		rows := [][]string{{"WORKLOAD", "PODS", "NODES", "CPUS", "P", "GO", "QUOTA", "CPU", "THROTTLED", "MEMORY", "GOMEMLIMIT", "GC", "WORST FINDING"}}
@@ -40,6 +40,7 @@ func (p *Page) fleet(d *finding.Fleet) {
 		}
 		p.table(rows)
 	}
+	p.unsupported(d.Unsupported)
 	p.silent(d.Silent)
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)
@@ -71,6 +72,37 @@ func asked(agents int, silent []finding.SilentAgent) string {
 		return " on " + units.Plural(agents, "node")
 	}
 	return fmt.Sprintf(" on %d of %s", agents-len(silent), units.Plural(agents, "node"))
+}
+
+// besides counts the processes whose Go runtime is not read.
+func besides(all []finding.FleetUnsupported) string {
+	n := 0
+	for i := range all {
+		n += all[i].Processes
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d unsupported", n)
+}
+
+// unsupported prints where the processes are whose Go runtime is not read, a line for each workload.
+func (p *Page) unsupported(all []finding.FleetUnsupported) {
+	const lines = 10
+	if len(all) > 0 {
+		p.line("")
+	}
+	for i := range all[:min(lines, len(all))] {
+		u := &all[i]
+		where := ""
+		if u.Namespace != nil || u.Container != nil || u.Workload != nil {
+			where = " in " + message.Clean(content.WorkloadName(u.Namespace, u.Workload, u.Container))
+		}
+		p.line("unsupported: %s%s: %s", content.Processes(u.Processes, "process"), where, metric.Readable(u.Why))
+	}
+	if more := len(all) - lines; more > 0 {
+		p.line("unsupported: processes of %d more workloads", more)
+	}
 }
 
 // silent prints which nodes are not looked at, a line for each reason.
@@ -118,7 +150,7 @@ func (p *Page) fleetDoctor(d *finding.FleetDoctor) {
 	if len(said) == 0 {
 		said = append(said, "nothing found")
 	}
-	p.line("%s; %s in %s%s", strings.Join(said, ", "), content.Processes(d.Processes, "Go process"), units.Plural(d.Containers, "container"), asked(d.Agents, d.Silent))
+	p.line("%s; %s in %s%s%s", strings.Join(said, ", "), content.Processes(d.Processes, "Go process"), units.Plural(d.Containers, "container"), asked(d.Agents, d.Silent), besides(d.Unsupported))
 	for i := range d.Findings {
 		f := &d.Findings[i]
 		p.line("")
@@ -137,6 +169,7 @@ func (p *Page) fleetDoctor(d *finding.FleetDoctor) {
 			p.line("  fix: %s", metric.Readable(f.Fix))
 		}
 	}
+	p.unsupported(d.Unsupported)
 	p.silent(d.Silent)
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)
