@@ -63,7 +63,7 @@ func newCluster(t *testing.T) *cluster {
 	for _, m := range misfits {
 		c.running(t, "shop", m.name)
 	}
-	c.install(t, filepath.Join(root, "deploy", "helm", "snug"))
+	c.install(t, filepath.Join(root, "deploy", "helm", "snug"), "webhook.enabled=true")
 	c.scrape(t, filepath.Join(root, "deploy", "helm", "snug", "files", "alerts.yaml"))
 	return c
 }
@@ -91,16 +91,18 @@ func server(t *testing.T, root, to, tag string) {
 	build(t, to, dir, "GOWORK=off", "GOTOOLCHAIN="+old, "GOFLAGS=-tags="+tag)
 }
 
-// install installs the chart with Helm and waits until everything is ready.
-func (c *cluster) install(t *testing.T, chart string) {
+// install installs the chart with these values by Helm, and waits until everything is ready.
+func (c *cluster) install(t *testing.T, chart string, values ...string) {
 	t.Helper()
 	command := kubebuild.Command(t, "helm4")
 	home := t.TempDir()
 	image, tag, _ := strings.Cut(snugImage, ":")
 	cmd := exec.Command(command, "install", "snug", chart, "--namespace", "snug", "--create-namespace", "--kubeconfig", c.Kubeconfig(t),
 		"--wait", "--timeout", deadline.String(),
-		"--set", "image.repository="+image, "--set-string", "image.tag="+tag,
-		"--set", "webhook.enabled=true", "--set", "agent.interval=1s")
+		"--set", "image.repository="+image, "--set-string", "image.tag="+tag, "--set", "agent.interval=1s")
+	for _, v := range values {
+		cmd.Args = append(cmd.Args, "--set", v)
+	}
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("helm install: %v\n%s\n%s", err, out, c.podStates(t, "snug"))
