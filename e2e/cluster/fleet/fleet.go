@@ -20,7 +20,7 @@ import (
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
 
-// nodes is the number of nodes of a fleet, with 64 CPUs each.
+// nodes is the number of nodes of a fleet, with 64 CPUs each, unless a test says another.
 const nodes = 3
 
 // deadline bounds the wait for what controllers do by themselves. It is many times the duration on
@@ -38,6 +38,11 @@ type fleet struct {
 
 // newFleet starts a cluster without workloads. flags are added to those of its API server.
 func newFleet(t testing.TB, flags ...string) *fleet {
+	t.Helper()
+	return newFleetOf(t, nodes, flags...)
+}
+
+func newFleetOf(t testing.TB, nodes int, flags ...string) *fleet {
 	t.Helper()
 	gate.Need(t, "fleet")
 	kwok := kubebuild.Command(t, "kwok")

@@ -63,15 +63,7 @@ func egress(t testing.TB) (net.Listener, []string) {
 // kubelet runs a kubelet until the test ends.
 func (f *fleet) kubelet(t testing.TB, network net.Listener) *kubelet {
 	k := &kubelet{f: f, address: map[string]string{}, runs: map[string]*hook.Replica{}, ip: map[string]string{}}
-	go func() {
-		for {
-			c, err := network.Accept()
-			if err != nil {
-				return
-			}
-			go k.join(c)
-		}
-	}()
+	go k.connect(network)
 	ctx, stop := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -84,6 +76,17 @@ func (f *fleet) kubelet(t testing.TB, network net.Listener) *kubelet {
 		group.Wait()
 	})
 	return k
+}
+
+// connect is the network of the API server.
+func (k *kubelet) connect(network net.Listener) {
+	for {
+		c, err := network.Accept()
+		if err != nil {
+			return
+		}
+		go k.join(c)
+	}
 }
 
 // join connects an API server with the requested pod, like a proxy:
