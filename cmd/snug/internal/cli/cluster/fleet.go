@@ -302,16 +302,19 @@ func unanswered(u *ui.UI, agents int, silent []finding.SilentAgent) error {
 		return message.Failed("no snug agent in this cluster", "helm install snug oci://ghcr.io/snug-go/charts/snug --namespace snug --create-namespace starts one on each node; "+called(u)+" doctor --ephemeral POD does without")
 	case len(silent) == agents:
 		one := silent[0]
-		return message.Failed("no agent answers: "+cmp.Or(one.Node, one.Pod)+": "+one.Why, hintFor(one))
+		return message.Failed("no agent answers: "+cmp.Or(one.Node, one.Pod)+": "+one.Why, hintFor(u, one))
 	}
 	return nil
 }
 
 // hintFor returns what helps against the silence of all agents.
-func hintFor(s finding.SilentAgent) string {
+func hintFor(u *ui.UI, s finding.SilentAgent) string {
 	namespace, _, _ := strings.Cut(s.Pod, "/")
-	if strings.HasPrefix(s.Why, "403 ") {
+	switch {
+	case strings.HasPrefix(s.Why, "403 "):
 		return "you need the right to get pods/proxy in the namespace " + namespace
+	case s.Why == fleet.AsksForToken:
+		return called(u) + " doctor --ephemeral POD looks at a pod without agents"
 	}
 	return "kubectl --namespace " + namespace + " get pods"
 }

@@ -52,6 +52,9 @@ type Agent struct {
 	Why                  string // why it cannot be asked; "" = it can
 }
 
+// AsksForToken is why an agent with --auth cannot be asked.
+const AsksForToken = "it asks for a token (--auth), which the API server does not pass on"
+
 // podList is the part of a list of pods that is read.
 type podList struct {
 	Items []struct {
@@ -92,7 +95,7 @@ func (k *Kubectl) Agents(ctx context.Context) ([]Agent, error) {
 		case a.Port == 0:
 			a.Why = "the pod has no port named metrics"
 		case a.TLS:
-			a.Why = "it asks for a token (--auth), which the API server does not pass on"
+			a.Why = AsksForToken
 		}
 		all = append(all, a)
 	}
