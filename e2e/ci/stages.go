@@ -237,7 +237,7 @@ gotest -count=1 -timeout 30m ./e2e/release`,
 	{
 		name: "otel", cpus: 2, seconds: 20, after: []string{"kubernetes"},
 		words:  "otel",
-		paths:  []string{"contrib/otel", "contrib/prometheus/README.md", "adapt", "e2e/go.mod", "e2e/internal", "e2e/otel"},
+		paths:  []string{"contrib/otel", "contrib/prometheus/README.md", "adapt", "e2e/go.mod", "e2e/internal", "e2e/otel", "cmd/snug/internal/cluster/agent", unitTests},
 		script: `gotest -count=1 -timeout 30m ./e2e/otel`,
 	},
 	{

@@ -30,6 +30,7 @@ type Source struct {
 	// Packages maps the names of the commands to their import paths.
 	Packages map[string]string
 	LDFlags  string
+	Tags     string // of the build; "" = none
 	// Staged is the version of those modules that the release's go.mod replaces by directories of
 	// its own, because a download does not contain these directories; "" = none.
 	Staged string
@@ -159,7 +160,7 @@ func (b builder) build(ctx context.Context, to string) error {
 		}
 	}
 	bin := filepath.Join(b.work, "bin")
-	args := []string{"go", "build", "-trimpath", "-ldflags", b.LDFlags, "-o", bin + string(filepath.Separator)}
+	args := []string{"go", "build", "-trimpath", "-ldflags", b.LDFlags, "-tags", b.Tags, "-o", bin + string(filepath.Separator)}
 	for _, name := range names {
 		args = append(args, b.Packages[name])
 	}

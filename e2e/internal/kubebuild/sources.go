@@ -66,11 +66,13 @@ var (
 	}
 	// Otelcol is OpenTelemetry's Collector, which everyone puts together from its modules.
 	Otelcol = Source{
-		Module: "go.opentelemetry.io/collector/otelcol", Version: "v0.165.0", Folder: "otelcol-v0.165.0", LDFlags: "-s -w",
+		Module: "go.opentelemetry.io/collector/otelcol", Version: "v0.165.0", Folder: "otelcol-v0.165.0-scrapes", LDFlags: "-s -w",
 		Packages: map[string]string{"otelcol": commands},
 		Main:     otelcol,
+		Tags:     "remove_all_sd", // of Prometheus, which else brings the clients of 25 clouds
 		With: []string{
 			"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/prometheusexporter@v0.165.1",
+			"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver@v0.165.1",
 			"go.opentelemetry.io/collector/confmap/provider/yamlprovider@v1.71.0",
 			"go.opentelemetry.io/collector/receiver/otlpreceiver@v0.165.0",
 		},

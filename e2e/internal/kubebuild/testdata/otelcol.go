@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Otelcol is a Collector of OpenTelemetry with what the tests need: OTLP in, Prometheus out. Its
+// Otelcol is a Collector of OpenTelemetry with what the tests need: OTLP and scrapes in, Prometheus out. Its
 // configuration is in --config yaml:TEXT.
 package main
 
@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/prometheusexporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/yamlprovider"
@@ -35,7 +36,7 @@ func main() {
 }
 
 func factories() (otelcol.Factories, error) {
-	receivers, err := otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory())
+	receivers, err := otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory(), prometheusreceiver.NewFactory())
 	if err != nil {
 		return otelcol.Factories{}, err
 	}
