@@ -24,6 +24,9 @@ const (
 	maxKept = 256
 	// maxAsking bounds the questions at a time. Further requests wait.
 	maxAsking = 4
+	// maxWait bounds the wait for the API server. It is below the time in which the address has to answer, or
+	// the client would get nothing.
+	maxWait = 3 * time.Second
 	// maxToken bounds a token in bytes.
 	maxToken = 16 << 10
 )
@@ -34,6 +37,7 @@ type Guard struct {
 	note   func(string)
 	asking chan struct{}
 	now    func() time.Time // for tests
+	wait   time.Duration    // maxWait
 
 	mu   sync.Mutex
 	kept map[[sha256.Size]byte]answer
@@ -48,7 +52,7 @@ type answer struct {
 // New returns a Guard. Its service account needs the ClusterRole system:auth-delegator. note
 // receives errors of the API server.
 func New(api *rest.Client, note func(string)) *Guard {
-	return &Guard{api: api, note: note, asking: make(chan struct{}, maxAsking), now: time.Now, kept: map[[sha256.Size]byte]answer{}}
+	return &Guard{api: api, note: note, asking: make(chan struct{}, maxAsking), now: time.Now, wait: maxWait, kept: map[[sha256.Size]byte]answer{}}
 }
 
 // Handler passes requests for the guarded paths to next if their token may get that path, and all
@@ -95,16 +99,18 @@ func (g *Guard) status(ctx context.Context, authorization, path string) int {
 	if a, ok := g.known(key); ok {
 		return a.status
 	}
+	inTime, stop := context.WithTimeout(ctx, g.wait)
+	defer stop()
 	select {
 	case g.asking <- struct{}{}:
 		defer func() { <-g.asking }()
-	case <-ctx.Done():
+	case <-inTime.Done():
 		return http.StatusServiceUnavailable
 	}
 	if a, ok := g.known(key); ok { // asked meanwhile
 		return a.status
 	}
-	status, err := g.ask(ctx, token, path)
+	status, err := g.ask(inTime, token, path)
 	if err != nil {
 		if ctx.Err() == nil {
 			g.note("who may read " + path + " is not known, " + err.Error())

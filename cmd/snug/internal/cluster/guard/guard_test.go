@@ -24,9 +24,13 @@ import (
 type server struct {
 	reviews, accesses atomic.Int64
 	down              atomic.Bool
+	late              chan struct{} // an answer waits until it is closed; nil = none does
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.late != nil {
+		<-s.late
+	}
 	if s.down.Load() {
 		http.Error(w, `{"message":"etcd is down"}`, http.StatusInternalServerError)
 		return
@@ -166,6 +170,27 @@ func TestKept(t *testing.T) {
 	get(h, "/metrics", "Bearer nobody")
 	if s.reviews.Load() != n+1 {
 		t.Error("a refusal is kept too long")
+	}
+}
+
+// TestLate: while the API server does not answer, every request is answered soon, also one that waits for its turn.
+func TestLate(t *testing.T) {
+	var notes []string
+	s := &server{late: make(chan struct{})}
+	h, g := guarded(t, s, &notes)
+	t.Cleanup(func() { close(s.late) })
+	g.wait = 50 * time.Millisecond
+	var all sync.WaitGroup
+	for i := range 3 * maxAsking {
+		all.Go(func() {
+			if w := get(h, "/metrics", fmt.Sprint("Bearer reader", i)); w.Code != 503 {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+	all.Wait()
+	if len(notes) == 0 || !strings.HasPrefix(notes[0], "who may read /metrics is not known, ") {
+		t.Errorf("notes %q", notes)
 	}
 }
 
