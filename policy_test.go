@@ -65,11 +65,11 @@ NONE < process/oldgo, process/goprogram
 source/bounded < source/envfiles
 source/outfile < source/govet
 diagnose/rules < diagnose/observe < diagnose/examine < diagnose/top
-diagnose/size < diagnose/examine
+diagnose/size < diagnose/examine, prove/lab
 prove/inherit < prove/cgrun
 prove/stats < prove/experiment < prove/search
 prove/stats, prove/cgrun, prove/load, prove/workload, prove/experiment < prove/runner
-prove/cgrun, prove/gotest, prove/workload, prove/experiment, prove/search, prove/runner, report/content < prove/lab
+prove/stats, prove/cgrun, prove/gotest, prove/workload, prove/experiment, prove/search, prove/runner, report/content < prove/lab
 cluster/podpatch < cluster/policy, cluster/learned
 cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/pod
 deploy/helm/snug/files, tmpl < cluster/policy, cluster/webhook

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +63,12 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
 			e.Setenv("SNUG_E2E", os.Getenv("SNUG_E2E"))
+			free, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			e.Setenv("FREE", free.Addr().String())
+			free.Close()
 			return errors.Join(os.Symlink(situations, filepath.Join(e.WorkDir, "situations")), os.Symlink(profiles, filepath.Join(e.WorkDir, "profiles")))
 		},
 		Condition: func(cond string) (bool, error) {

@@ -61,7 +61,7 @@ func TestOddWords(t *testing.T) {
 func TestCompleteFlags(t *testing.T) {
 	want := map[string][]string{
 		"doctor --fail-on": {"info", "warning", "error", "never"}, "vet --fail-on": nil, "vet --format": nil, "lint --fail-on": nil, "lint --format": nil, "check --fail-on": nil, "check --format": nil, "ps --sort": nil, "top --sort": nil,
-		"plan --round": nil, "run --round": nil, "bench --workload": nil, "tune --workload": nil, "bench --objective": nil, "tune --objective": nil, "bench --in": nil,
+		"plan --round": nil, "run --round": nil, "bench --workload": nil, "tune --workload": nil, "bench --objective": nil, "tune --objective": nil, "bench --in": nil, "size --slo": nil,
 	}
 	root := commands()
 	seen := 0

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
@@ -39,9 +40,10 @@ type sizing struct {
 // NewSize returns the command that says which container a running program needs.
 func NewSize(u *ui.UI) *cobra.Command {
 	f := sizing{duration: enough}
+	var trials *sizeTrials
 	cmd := &cobra.Command{
-		Use:   "size PID|FILE",
-		Short: "Say which container a running Go program needs: memory, CPU, GOMEMLIMIT, GOMAXPROCS",
+		Use:   "size PID|FILE | --url URL --rate N [--slo BOUND] -- CMD [ARG...]",
+		Short: "Say which container a Go program needs: memory, CPU, GOMEMLIMIT, GOMAXPROCS",
 		Long: `Watch a Go program under its usual load, and say which container it needs: memory limit,
 GOMEMLIMIT, CPU request and limit, GOMAXPROCS, each with the reason, and what more or less
 memory would cost in collections and money.
@@ -51,13 +53,23 @@ not Go's, and room for collections. What it cannot know, it says and adds to the
 the time of most load. A target is a process number or a program's name. FILE is an answer that --json
 wrote: it is shown again, and decided again if there is a --price. - is standard input.
 
-snug lint --size writes an answer into a manifest.`,
+snug lint --size writes an answer into a manifest.
+
+With a command after --, it finds the container by experiment: it starts the program in
+real cgroups, loads it at a rate, watches it in the roomiest container, tries smaller
+ones, and confirms by fresh runs the cheapest in which every run keeps --slo, without a
+kill or a failed request. What fresh runs do not confirm it calls not shown. CMD must
+serve until it gets SIGTERM. --load-cmd is as that of snug bench.
+
+Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 		Example: `  snug size 4711
   snug size server --for 10m --html size.html
   snug size server --json > size.json; snug size size.json --price 0.03,0.004
-  snug size size.json --patch`,
+  snug size size.json --patch
+  snug size --url http://127.0.0.1:8080/ --rate 300 --slo 'p99<50ms' -- ./server`,
+		Annotations: usage.AnotherProgram(),
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) != 1 && !trials.asked(cmd) {
 				return message.Usage("name one process, "+cmd.CommandPath(), "snug ps lists the Go processes here")
 			}
 			return nil
@@ -73,6 +85,9 @@ snug lint --size writes an answer into a manifest.`,
 			}
 			if f.patch && u.JSON {
 				return message.Usage("--patch with --json", "leave one out")
+			}
+			if trials.asked(cmd) {
+				return trials.run(cmd, args, &f)
 			}
 			if err := cmp.Or(outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Flag: "--html", Name: string(f.html)}), outfile.Writable("--html", string(f.html))); err != nil {
 				return err
@@ -105,10 +120,11 @@ snug lint --size writes an answer into a manifest.`,
 		},
 	}
 	u.JSONFlag(cmd.Flags())
-	cmd.Flags().Var((*flagvalue.Span)(&f.duration), "for", "watch for `DURATION`")
+	cmd.Flags().Var((*flagvalue.Span)(&f.duration), "for", "watch for `DURATION` (default 2m; 30s with a command)")
 	cmd.Flags().Var(&f.prices, "price", "what a core and a GiB cost for the same time, as `CORE,GIB` (default AWS Fargate's, 0.04048,0.004445)")
 	cmd.Flags().BoolVar(&f.patch, "patch", false, "print the resources and variables of a Kubernetes container instead")
 	cmd.Flags().Var(&f.html, "html", "write a page with the curve to `FILE`")
+	trials = newSizeTrials(u, cmd)
 	return withPrometheus(u, cmd)
 }
 
@@ -133,6 +149,9 @@ func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) 
 	if err != nil {
 		return nil, err
 	}
+	if f.prices != "" && d.Search != nil {
+		return nil, message.Failed("found by experiment, "+file, "leave --price out, or do the experiment again with it")
+	}
 	if f.prices != "" {
 		d, err = size.Again(d, f.price)
 		switch {
@@ -151,12 +170,16 @@ func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) 
 // answer prints the answer, and then writes the page, so that a full disk does not lose it.
 func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 	if f.patch {
+		hint, not := "watch longer: --for 10m", "not seen: "
+		if d.Search != nil {
+			hint, not = "allow more with --slo, or less load with --rate", "not shown: "
+		}
 		text, why := content.SizePatch(d)
 		if why != "" {
-			return message.Failed("no patch: "+why, "watch longer: --for 10m")
+			return message.Failed("no patch: "+why, hint)
 		}
 		for _, what := range d.Unseen {
-			u.Note("not seen: %s", what)
+			u.Note("%s%s", not, what)
 		}
 		if err := u.Write([]byte(text)); err != nil {
 			return err

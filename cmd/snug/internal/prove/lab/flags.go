@@ -15,16 +15,7 @@ import (
 
 // Add defines the flags that bench and tune share.
 func (l *Lab) Add(fs *pflag.FlagSet) {
-	flagvalue.DefineList(fs, "url", "load the service at `URL`; several are replicas", "an address such as http://127.0.0.1:8080/ or, with --load-cmd, tcp://127.0.0.1:4222", parseURL, &l.URLs)
-	flagvalue.Define(fs, "load-cmd", "load the service with `CMD`, by sh -c outside its cgroup, instead of HTTP requests", "a command for sh -c", parseCommand, &l.loadCmd)
-	flagvalue.Define(fs, "prepare", "run `CMD` before each run's warm-up, by sh -c outside the cgroup, to fill the service", "a command for sh -c", parseCommand, &l.fill)
-	fs.StringVar(&l.method, "method", "", "HTTP `METHOD` of the requests (default GET, with --body POST)")
-	fs.StringVar(&l.body, "body", "", "`TEXT` to send, or @FILE")
-	fs.BoolVar(&l.http2, "http2", false, "speak HTTP/2, also without TLS (prior knowledge)")
-	flagvalue.Define(fs, "grpc", "call `METHOD` of gRPC, such as greet.Greeter/Hello, with the protobuf message of --body", "a method such as greet.Greeter/Hello", parseMethod, &l.grpc)
-	fs.StringArrayVar(&l.header, "header", nil, "send `HEADER` with each request, such as 'Name: value'; repeatable")
-	flagvalue.Define(fs, "timeout", "a request may take `DURATION` (default 10s)", "a time such as 10s", parseTime, &l.timeout)
-	flagvalue.Define(fs, "ready", "wait up to `DURATION` until the service listens (default 10s)", "a time such as 10s", parseTime, &l.ready)
+	l.addLoad(fs)
 	flagvalue.Define(fs, "rounds", "measure every setting `N` times (default 7)", "a whole number from 1 to 1000", func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1 && n <= 1000
@@ -45,6 +36,20 @@ func (l *Lab) Add(fs *pflag.FlagSet) {
 	fs.Var((*flagvalue.Text)(&l.HTML), "html", "also write a report to `FILE`, a self-contained page")
 }
 
+// addLoad defines the flags for the service and its requests.
+func (l *Lab) addLoad(fs *pflag.FlagSet) {
+	flagvalue.DefineList(fs, "url", "load the service at `URL`; several are replicas", "an address such as http://127.0.0.1:8080/ or, with --load-cmd, tcp://127.0.0.1:4222", parseURL, &l.URLs)
+	flagvalue.Define(fs, "load-cmd", "load the service with `CMD`, by sh -c outside its cgroup, instead of HTTP requests", "a command for sh -c", parseCommand, &l.loadCmd)
+	flagvalue.Define(fs, "prepare", "run `CMD` before each run's warm-up, by sh -c outside the cgroup, to fill the service", "a command for sh -c", parseCommand, &l.fill)
+	fs.StringVar(&l.method, "method", "", "HTTP `METHOD` of the requests (default GET, with --body POST)")
+	fs.StringVar(&l.body, "body", "", "`TEXT` to send, or @FILE")
+	fs.BoolVar(&l.http2, "http2", false, "speak HTTP/2, also without TLS (prior knowledge)")
+	flagvalue.Define(fs, "grpc", "call `METHOD` of gRPC, such as greet.Greeter/Hello, with the protobuf message of --body", "a method such as greet.Greeter/Hello", parseMethod, &l.grpc)
+	fs.StringArrayVar(&l.header, "header", nil, "send `HEADER` with each request, such as 'Name: value'; repeatable")
+	flagvalue.Define(fs, "timeout", "a request may take `DURATION` (default 10s)", "a time such as 10s", parseTime, &l.timeout)
+	flagvalue.Define(fs, "ready", "wait up to `DURATION` until the service listens (default 10s)", "a time such as 10s", parseTime, &l.ready)
+}
+
 // Sections puts the flags of bench and tune under titles in a help. A command need not have all of
 // them.
 func Sections(fs *pflag.FlagSet) {
@@ -55,8 +60,8 @@ func Sections(fs *pflag.FlagSet) {
 		{"Container", []string{"cpus", "memory", "replicas", "burst", "no-limit"}},
 		{"Docker or podman", []string{"in", "image", "in-arg", "snug-linux"}},
 		{"Settings to compare", []string{"gomaxprocs", "gogc", "gomemlimit", "set"}},
-		{"Load", []string{"workload", "load", "users", "url", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt"}},
-		{"Experiment", []string{"budget", "constraint", "rounds", "window", "warmup", "seed", "objective", "trace", "full"}},
+		{"Load", []string{"workload", "load", "users", "url", "rate", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt"}},
+		{"Experiment", []string{"budget", "constraint", "slo", "rounds", "window", "warmup", "seed", "objective", "trace", "full"}},
 		{"Output", []string{"metric", "stdout", "check", "record", "html", "benchfmt", "json"}},
 	} {
 		for _, name := range s.names {

@@ -72,8 +72,13 @@ func (l *Lab) announce(d *experiment.Design, kept, probes int) int {
 	} else {
 		l.Talk.Note("note: %s: %s, %s", shape, units.Plural(runs+probes, "run"), minutes(took))
 	}
+	l.noteBusy()
+	return runs
+}
+
+// noteBusy says that other programs use the machine, if so.
+func (l *Lab) noteBusy() {
 	if load, ok := runner.Busy(); ok && load > float64(l.machine.CPUs)/2 {
 		l.Talk.Note("note: other programs keep this machine busy (load %s on %s): expect noise", units.Exact(load), units.Plural(l.machine.CPUs, "CPU"))
 	}
-	return runs
 }

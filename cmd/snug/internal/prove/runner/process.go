@@ -43,9 +43,9 @@ type process struct {
 	largest   *int64 // see sampleRSS
 }
 
-// guard returns the memory limit if the arm sets none, in bytes: 80 % of the machine's
+// Guard returns the memory limit if the arm sets none, in bytes: 80 % of the machine's
 // available memory.
-func guard() int64 { return meminfo("MemAvailable:") / 5 * 4 }
+func Guard() int64 { return meminfo("MemAvailable:") / 5 * 4 }
 
 // launch describes how to start a program.
 type launch struct {
@@ -112,7 +112,7 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 		spec.Weight = weight
 		if spec.MemoryBytes == 0 {
 			// A leaking program kills itself, not the machine.
-			spec.MemoryBytes, spec.MemoryOptional = guard(), true
+			spec.MemoryBytes, spec.MemoryOptional = Guard(), true
 		}
 	}
 	if p.err, err = newOutput(l.trace); err != nil {

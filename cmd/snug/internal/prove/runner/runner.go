@@ -62,6 +62,10 @@ type Runner struct {
 	// Stdout is a directory for the whole stdout of each batch run; "" is none.
 	Stdout string
 
+	// Watch, if not nil, looks at the service with this process id while it is loaded; the run waits for its return, and
+	// its context ends with the service or the run.
+	Watch func(ctx context.Context, pid int)
+
 	// Long, if not nil, is called on another goroutine in each run of a batch command
 	// that reaches LongRun: it may be a service.
 	Long func()

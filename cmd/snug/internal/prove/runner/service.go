@@ -78,7 +78,10 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	a := readCounters(all)
 	course := follow(alive, t.Arm, all)
 	defer course.end()
-	if err := d.measure(alive); err != nil {
+	watched := r.watch(alive, all[0])
+	err = d.measure(alive)
+	watched()
+	if err != nil {
 		return all.died(ctx, run, "in the window", err)
 	}
 	course.end()
@@ -109,6 +112,19 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	}
 	run.MaxRSS = all.rss()
 	return d.unanswered(run, all[0].name)
+}
+
+// watch starts Watch; the result waits for its end.
+func (r *Runner) watch(ctx context.Context, p *process) (wait func()) {
+	if r.Watch == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Watch(ctx, p.child.PID())
+	}()
+	return func() { <-done }
 }
 
 // listening waits for the line in which a built-in service prints its URL.

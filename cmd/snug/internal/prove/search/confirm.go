@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
-	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -298,37 +297,7 @@ func (s *search) won(cell int) bool {
 	return g != nil && g.Word == finding.Better || s.broken(c.Default, false) != nil
 }
 
-// broken returns what a cell of the confirmation breaks; nil if it meets everything. With
-// doubt the less favourable end of the median's interval counts, otherwise the more
-// favourable one; with too few runs for an interval, the ends of the range.
+// broken returns what a cell of the confirmation breaks, as that of a judge.
 func (s *search) broken(c finding.Cell, doubt bool) *finding.Broken {
-	if why := s.judge.failure(c.Rounds); why != "" && (doubt || why != finding.BrokeErrors) {
-		return &finding.Broken{Code: why}
-	}
-	for _, con := range s.judge.constraints {
-		var x []float64
-		for i := range c.Rounds {
-			if v := con.Run(&c.Rounds[i]); v != nil && c.Rounds[i].Invalid == "" {
-				x = append(x, *v)
-			}
-		}
-		if len(x) == 0 {
-			if doubt {
-				return &finding.Broken{Code: finding.BrokeBound, Bound: con.String()}
-			}
-			continue
-		}
-		iv, ok := stats.MedianInterval(x, 0.95)
-		if !ok || con.share() && doubt {
-			iv.Low, iv.High = slices.Min(x), slices.Max(x)
-		}
-		v := iv.Low
-		if !con.More == doubt {
-			v = iv.High
-		}
-		if !con.holds(v) {
-			return &finding.Broken{Code: finding.BrokeBound, Bound: con.String()}
-		}
-	}
-	return nil
+	return s.judge.broken(c.Rounds, doubt)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
@@ -191,4 +192,47 @@ func (j *judge) bound(out []standing, cells [][]finding.Run, c Constraint, z flo
 			out[i].excess += max(over, 1e-9)
 		}
 	}
+}
+
+// broken returns what the runs of a setting break; nil if it meets everything. With
+// doubt the less favourable end of the median's interval counts, otherwise the more
+// favourable one; with too few runs for an interval, the ends of the range.
+func (j *judge) broken(runs []finding.Run, doubt bool) *finding.Broken {
+	if why := j.failure(runs); why != "" && (doubt || why != finding.BrokeErrors) {
+		return &finding.Broken{Code: why}
+	}
+	for _, con := range j.constraints {
+		var x []float64
+		for i := range runs {
+			if v := con.Run(&runs[i]); v != nil && runs[i].Invalid == "" {
+				x = append(x, *v)
+			}
+		}
+		if len(x) == 0 {
+			if doubt {
+				return &finding.Broken{Code: finding.BrokeBound, Bound: con.String()}
+			}
+			continue
+		}
+		iv, ok := stats.MedianInterval(x, 0.95)
+		if !ok || con.share() && doubt {
+			iv.Low, iv.High = slices.Min(x), slices.Max(x)
+		}
+		v := iv.Low
+		if !con.More == doubt {
+			v = iv.High
+		}
+		if !con.holds(v) {
+			return &finding.Broken{Code: finding.BrokeBound, Bound: con.String()}
+		}
+	}
+	return nil
+}
+
+// Breaks returns what a run under load breaks, whatever its other figures: an OOM kill, failed or unserved requests, or
+// one of the bounds; nil = nothing.
+func Breaks(run *finding.Run, bounds []Constraint) *finding.Broken {
+	served, _ := figureOf("rps")
+	j := &judge{objective: Objective{served}, constraints: bounds}
+	return j.broken([]finding.Run{*run}, true)
 }

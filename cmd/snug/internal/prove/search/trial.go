@@ -47,11 +47,17 @@ func (r *trials) Run(ctx context.Context, t experiment.Trial) (finding.Run, erro
 
 // try does a run that no record holds.
 func (r *trials) try(ctx context.Context, t experiment.Trial) (finding.Run, error) {
+	return Attempt(ctx, r.runner, t, r.proven)
+}
+
+// Attempt does a run. If program and load are proven to be in order, an [experiment.TargetFailure] is a run without a
+// result.
+func Attempt(ctx context.Context, r experiment.Runner, t experiment.Trial, proven bool) (finding.Run, error) {
 	began := time.Now()
-	run, err := r.runner.Run(ctx, t)
+	run, err := r.Run(ctx, t)
 	var failed experiment.TargetFailure
 	if err != nil {
-		if !r.proven || ctx.Err() != nil || !errors.As(err, &failed) {
+		if !proven || ctx.Err() != nil || !errors.As(err, &failed) {
 			return run, err
 		}
 		run = finding.Run{Arm: t.Arm, Errors: 1, Error: failed.Error()}

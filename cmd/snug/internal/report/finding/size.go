@@ -4,7 +4,7 @@ package finding
 
 import "github.com/snug-go/snug/cmd/snug/internal/figure"
 
-// Size is the container that a running program needs, by what was seen of it.
+// Size is the container that a program needs, by what was seen of it or by experiment.
 type Size struct {
 	Head
 	Target      string             `json:"target"`
@@ -23,8 +23,11 @@ type Size struct {
 	Price       SizePrice          `json:"price"`
 	Curve       []SizePoint        `json:"curve"`  // rising memory limits around the answer; empty = unknown
 	Unseen      []string           `json:"unseen"` // what the watch could not show, one sentence each
-	Unknown     []Gap              `json:"unknown"`
-	Next        string             `json:"next"`
+	// Search is how the answer was found by experiment; absent = it follows from what was seen. With it, seen, model and
+	// curve are of a watch in the roomiest container.
+	Search  *SizeSearch `json:"search,omitempty"`
+	Unknown []Gap       `json:"unknown"`
+	Next    string      `json:"next"`
 }
 
 // SizeValue is a decided value.

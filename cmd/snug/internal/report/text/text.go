@@ -67,7 +67,11 @@ func Write(w io.Writer, d finding.Document) error {
 	case *finding.FleetSize:
 		p.fleetSize(d)
 	case *finding.Size:
-		p.size(d)
+		if d.Search != nil {
+			p.sizeSearch(d)
+		} else {
+			p.size(d)
+		}
 	case *finding.Doctor:
 		p.doctor(d)
 	case *finding.Profile:
