@@ -17,7 +17,7 @@ type gathered struct {
 	mem   io.ReaderAt
 	ahead []proc.Range // foreseen and not used yet
 	data  []byte       // of ahead, as far as it could be read
-	room  []byte       // data at first
+	room  *[]byte      // for data
 	reads []proc.Range // all reads
 }
 
@@ -25,20 +25,22 @@ type gathered struct {
 func gather(p *proc.Process, mem io.ReaderAt, before []proc.Range) *gathered {
 	g := &gathered{mem: mem, ahead: before, reads: make([]proc.Range, 0, len(before))}
 	if len(before) > 0 {
-		room, _ := rooms.Get().([]byte)
-		g.data = p.Gather(before, room)
-		g.room = g.data
+		g.room = rooms.Get().(*[]byte)
+		g.data = p.Gather(before, *g.room)
+		if g.data != nil {
+			*g.room = g.data[:0]
+		}
 	}
 	return g
 }
 
 // rooms are kept for the next process: what was read of one is a few kilobytes.
-var rooms sync.Pool
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
 // done ends the use of what was taken.
 func (g *gathered) done() {
 	if g.room != nil {
-		rooms.Put(g.room[:0])
+		rooms.Put(g.room)
 	}
 	g.room, g.data, g.ahead = nil, nil, nil
 }
