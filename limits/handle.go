@@ -30,12 +30,12 @@ const (
 	// Weight: of Detail only weight or shares, requests and memory events, on v1 without Max. It
 	// reads two files.
 	Weight
-	// Kept: the limits and the affinity of the last Read are not read anew, and whether the process
+	// Kept: limits and affinity are those of the last Read, however old they are, and that the process
 	// has ended or moved is not noticed. It is for Read with Counters and Unreclaimable on a Handle
 	// that has read both before; otherwise it has no effect.
 	Kept
-	// Placed: the caller knows that another process is still there and in the same groups, so the
-	// Handle does not look.
+	// Placed: the caller knows that the Handle's process, if it is not Self, is still there and in the
+	// same groups, so the Handle does not look.
 	Placed
 )
 

@@ -144,7 +144,7 @@ func (s *scanner) readGroups(ctx context.Context) error {
 func (g *group) read(tree fs.FS, anew, whole bool) *limits.Limits {
 	for range 2 {
 		whole = whole || g.detail == nil
-		parts := limits.Counters | limits.Unreclaimable | limits.Placed // visit sees those that end, note those that move
+		parts := limits.Counters | limits.Unreclaimable | limits.Placed // visit and note see those that end or move
 		if whole {
 			parts |= limits.Weight
 		} else if !anew {
