@@ -51,6 +51,9 @@ count. The ConfigMap has what FILE has, and nothing of before.`,
 				if day, err = time.Parse(time.DateOnly, until); err != nil {
 					return message.Usage("wrong value, --until "+message.Typed(until), "write a day, 2026-11-27")
 				}
+				if _, ok := podpatch.ParseMeasured(podpatch.Measured{Seconds: 1, Until: day}.String()); !ok {
+					return message.Usage("no reader accepts this day, --until "+message.Typed(until), "write one from 2000-01-01 to 2099-12-31")
+				}
 			}
 			from, file := io.Reader(u.In), args[0]
 			if file != "-" {

@@ -80,7 +80,7 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 				return message.Usage("wrong value, --for "+f.duration.String(), "write 5s to a day")
 			}
 			var err error
-			if f.price, err = priceOf(string(f.prices)); err != nil {
+			if f.price, err = size.ParsePrice(string(f.prices)); err != nil {
 				return err
 			}
 			if f.patch && u.JSON {
@@ -190,6 +190,3 @@ func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 	var name *string
 	return written(string(f.html), &name, func(w io.Writer) error { return page.Write(w, d) })
 }
-
-// priceOf reads "0.04,0.004"; "" = the default.
-func priceOf(text string) (size.Price, error) { return size.ParsePrice(text) }

@@ -18,6 +18,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // sizeFlags holds the flags with which snug lint writes an answer of snug size into a manifest.
@@ -67,7 +68,9 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 	w := manifest.Wanted{
 		Requests: []manifest.Pair{{Name: "cpu", Value: size.CPURequest}, {Name: "memory", Value: size.Memory}},
 		Limits:   []manifest.Pair{{Name: "cpu", Value: size.CPULimit}, {Name: "memory", Value: size.Memory}},
-		Env:      []manifest.Pair{{Name: "GOMEMLIMIT", Value: size.GOMEMLIMIT}},
+	}
+	if size.GOMEMLIMIT != "" { // else the advice is to leave it alone
+		w.Env = append(w.Env, manifest.Pair{Name: "GOMEMLIMIT", Value: size.GOMEMLIMIT})
 	}
 	if d.ByGo || size.GOMAXPROCS != "" {
 		w.Env = append(w.Env, manifest.Pair{Name: "GOMAXPROCS", Value: size.GOMAXPROCS})
@@ -97,6 +100,10 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 		default:
 			u.Note("warning: the program was watched with GOGC=%s, and what it has here is unknown, %s", watched, s.Place)
 		}
+	}
+	has, _ := s.Container.Setting("GOMEMLIMIT")
+	if n, ok := units.ParseGoBytes(has); ok && float64(n) > *d.Memory.Value {
+		u.Note("warning: GOMEMLIMIT=%s stays, and exceeds the memory limit of %s, %s", has, size.Memory, s.Place)
 	}
 	for i := range s.Left {
 		m := &s.Left[i]

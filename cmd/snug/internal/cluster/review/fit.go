@@ -94,7 +94,7 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	all.annotate(notes, key, text, left.String())
 	if r.Config.Learned != podpatch.LearnedOff && known {
 		more := instead.String()
-		if notes.Size+len(key)+len(text)+len(policy.LearnedAnnotation)+len(more) > pod.MaxAnnotations {
+		if notes.Size+len(policy.LearnedAnnotation)+len(more) > pod.MaxAnnotations {
 			more = ""
 		}
 		all.note(notes, policy.LearnedAnnotation, more)
@@ -174,5 +174,6 @@ func (p *patch) note(notes *pod.Texts, key, text string) {
 		p.add(annotations, "/", pointer.Replace(key))
 		p.text(text)
 		p.done()
+		notes.Size += len(key) + len(text) // and what it replaces, at worst
 	}
 }

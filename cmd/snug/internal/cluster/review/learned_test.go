@@ -156,4 +156,12 @@ func TestLearnedTooLong(t *testing.T) {
 	if notes[policy.AddedAnnotation] == nil || notes[policy.LearnedAnnotation] != nil {
 		t.Errorf("%.200v", notes[policy.AddedAnnotation])
 	}
+	of := &pod.Texts{Given: true, Size: pod.MaxAnnotations - 20}
+	var all patch
+	for _, key := range []string{"one", "two", "three"} { // each fits alone
+		all.note(of, key, "0123456789")
+	}
+	if of.Size > pod.MaxAnnotations || strings.Contains(string(all), "two") {
+		t.Errorf("%d bytes, %s", of.Size, all)
+	}
 }

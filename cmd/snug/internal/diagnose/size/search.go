@@ -22,7 +22,7 @@ func (c Container) within(o Container) bool { return c.Cores <= o.Cores && c.Mem
 
 // Search looks for the cheapest container in which a program keeps an objective. It takes what keeps it to keep it in
 // every larger container too, and chooses from a grid: CPU limits a third to a half apart, memory limits 19 %. It only chooses:
-// the caller tries, and tells it by Add.
+// the caller tries, and reports it by Add.
 type Search struct {
 	price   Price
 	cores   []float64 // rising; the last is the roomiest container's
@@ -93,7 +93,7 @@ func (s *Search) snap(c Container) Container {
 // Predicted returns the container that the watch alone calls the cheapest.
 func (s *Search) Predicted() Container { return s.guesses[0] }
 
-// Add tells whether the program kept its objective in a container. What it broke in later counts as broken, and all that
+// Add reports whether the program kept its objective in a container. What it broke in later counts as broken, and all that
 // is smaller.
 func (s *Search) Add(c Container, kept bool) {
 	if kept {

@@ -20,6 +20,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/search"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
@@ -42,8 +43,8 @@ type Size struct {
 }
 
 const (
-	sizeWatch  = 30 * time.Second
-	leastWatch = 10 * time.Second // for collections, and the first seconds of a program tell little
+	sizeWatch = 30 * time.Second
+	minWatch  = 10 * time.Second // for collections, and the first seconds of a program tell little
 	// sizeRun is the window of a run: a hundred periods of a quota, and latencies above the 99th percentile at moderate
 	// rates.
 	sizeRun = 10 * time.Second
@@ -80,7 +81,7 @@ func (s *Size) check() error {
 		return message.Usage("no command, --url without one", "name the program after --: snug size --url http://127.0.0.1:8080/ --rate 300 -- ./server")
 	case len(s.URLs) == 0:
 		return message.Usage("no load, snug size -- "+message.Quote(s.Cmd[0]), "say where it listens and how it is loaded: --url http://127.0.0.1:8080/ --rate 300, or --url tcp://127.0.0.1:4222 --load-cmd ./load.sh")
-	case s.For != 0 && (s.For < leastWatch || s.For > time.Hour):
+	case s.For != 0 && (s.For < minWatch || s.For > time.Hour):
 		return message.Usage("wrong value, --for "+s.For.String(), "write 10s to an hour")
 	}
 	if err := s.checkFlags(); err != nil {
@@ -180,9 +181,10 @@ func (s *Size) arm(c size.Container, k finding.Knobs) experiment.Arm {
 	return experiment.Arm{Arm: finding.Arm{Workload: "command", Quota: c.Cores, Memory: int64(c.Memory), Knobs: k, Load: s.load}, Rate: rateOf(s.load)}
 }
 
-// atMost returns the longest that the runs may take, without repetitions.
+// atMost returns the longest that the runs may take, without repetitions of those that do not count: the roomiest
+// container may need a second run.
 func (s *Size) atMost() time.Duration {
-	return s.For + time.Duration(1+sizeTries+(sizeConfirmations-1)*sizeMore+2*sizeConfirmations*s.rounds)*s.perRun()
+	return s.For + time.Duration(2+sizeTries+(sizeConfirmations-1)*sizeMore+2*sizeConfirmations*s.rounds)*s.perRun()
 }
 
 // preview says what is done and how long it takes, before anything is measured.
@@ -273,14 +275,11 @@ func bare(runs []finding.Run, round int) []finding.Run {
 
 // goal describes what a container must keep.
 func (s *Size) goal() string {
-	text := s.bound
-	if text == "" {
-		text = "all requests"
+	var rate *float64
+	if n := rateOf(s.load); n > 0 {
+		rate = &n
 	}
-	if rateOf(s.load) > 0 {
-		text += " at " + s.load
-	}
-	return text
+	return content.SizeGoal(s.bound, rate)
 }
 
 // sentence is fmt.Sprintf.

@@ -128,7 +128,7 @@ func TestSizedRefuted(t *testing.T) {
 	}
 	s.change = unlucky(60 * mib)
 	d, err := sized(t, s)
-	if err != nil || !d.Search.Shown || *d.CPULimit.Value != 0.3 || *d.Memory.Value != 60*mib {
+	if err != nil || !d.Search.Shown || *d.CPULimit.Value != 0.3 || *d.Memory.Value != 60*mib || !strings.Contains(strings.Join(d.Unseen, "\n"), "fresh runs refuted ") {
 		t.Fatalf("%v, %+v", err, d.CPULimit)
 	}
 	s.change = unlucky(8192 * mib)
@@ -169,6 +169,58 @@ func TestSizedImpossible(t *testing.T) {
 		if f, ok := err.(*message.Failure); ok && f.Hint == "" {
 			t.Errorf("%s: no hint", want)
 		}
+	}
+}
+
+// TestSizedUncounted: runs that do not count say nothing of a container, neither in the search nor in the confirmation.
+func TestSizedUncounted(t *testing.T) {
+	for from, want := range map[int]string{1: "not shown: 0 of 1 run count in 1 CPU and 100 MiB: late", 2: "not shown: 0 of 3 runs count in 0.3 CPUs and "} {
+		d, err := sized(t, &servant{cores: 0.3, memory: 50 * mib, change: func(c size.Container, n int, r *finding.Run) {
+			if c.Cores < 4 && n >= from {
+				r.Invalid = "late"
+			}
+		}})
+		if err != nil || d.Search.Shown || d.Memory.Value != nil || !strings.Contains(d.Memory.Why, want) || !strings.HasSuffix(d.Memory.Why, ": late") {
+			t.Errorf("from run %d: %v, %+v", from, err, d.Memory)
+		}
+	}
+}
+
+// TestSizedProcs: the answer has the GOMAXPROCS that ran, also where it is the roomiest container.
+func TestSizedProcs(t *testing.T) {
+	d, err := sized(t, &servant{cores: 4, memory: 4096 * mib})
+	if err != nil || !d.Search.Shown || *d.Search.Answer != 0 {
+		t.Fatalf("%v, %+v", err, d)
+	}
+	ran := d.Search.Tried[0].GOMAXPROCS
+	if written := d.GOMAXPROCS.Value; (ran == nil) != d.ByGo || ran != nil && *written != *ran {
+		t.Errorf("%v ran, %+v, by Go %v", ran, d.GOMAXPROCS, d.ByGo)
+	}
+	for _, byGo := range []bool{false, true} {
+		x := &sizing{Size: &Size{}, tried: []finding.SizeTrial{{Fresh: &finding.SizeFresh{Kept: 3, Of: 3}}}, at: []size.Container{{Cores: 1.5, Memory: 4096 * mib}}}
+		x.choice.goVersion, x.machine.CPUs = plan.Go{Minor: 26, Blind: !byGo}, 4
+		x.seen = &finding.Size{}
+		x.search = size.NewSearch(size.Fargate, x.at[0], x.seen)
+		if byGo {
+			x.tried[0].GOMAXPROCS = new(3.0)
+		}
+		d := &finding.Size{Search: &finding.SizeSearch{}}
+		if x.values(d, x.at[0]); d.ByGo == byGo || byGo && *d.GOMAXPROCS.Value != 3 || !byGo && d.GOMAXPROCS.Value != nil {
+			t.Errorf("%+v, by Go %v", d.GOMAXPROCS, d.ByGo)
+		}
+	}
+}
+
+// TestSizedWatchFails: the error of the second run of the roomiest container is the error.
+func TestSizedWatchFails(t *testing.T) {
+	_, err := sized(t, &servant{cores: 8, fail: func(_ size.Container, n int) error {
+		if n == 2 {
+			return &runner.TargetError{What: "ended before it listened"}
+		}
+		return nil
+	}})
+	if err == nil || !strings.Contains(err.Error(), "ended before it listened") {
+		t.Error(err)
 	}
 }
 

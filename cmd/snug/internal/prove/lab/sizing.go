@@ -28,6 +28,8 @@ type sizing struct {
 	tried   []finding.SizeTrial
 	all     []finding.Run
 	shown   *size.Container // that kept the bound in all of its fresh runs
+	refuted int             // answers that did not
+	lacked  string          // why the search ended without enough runs that count; "" = it did not
 	started time.Time
 	most    time.Duration
 	say     func(func(time.Duration) string)
@@ -82,7 +84,9 @@ func (t *sizing) watch(ctx context.Context, roomiest size.Container) (*finding.S
 	}
 	kept, of, broken := t.counting(runs)
 	if broken != nil && of > 0 && broken.Code == finding.BrokeBound { // one run may be bad luck
-		t.execute(ctx, t.first, &experiment.Design{Arms: []experiment.Arm{arm}, Rounds: 1, Seed: t.seed + 1}, "once more in "+Described(roomiest))
+		if _, err := t.execute(ctx, t.first, &experiment.Design{Arms: []experiment.Arm{arm}, Rounds: 1, Seed: t.seed + 1}, "once more in "+Described(roomiest)); err != nil {
+			return nil, err
+		}
 		runs = t.all
 		kept, of, broken = t.counting(runs)
 	}
@@ -166,6 +170,9 @@ func (t *sizing) find(ctx context.Context) error {
 			}
 			t.add(c, arm.Arm, bare(runs, 0))
 			last := &t.tried[len(t.tried)-1]
+			if t.lacks(c, last.Kept, last.Of, 1, runs) {
+				return nil
+			}
 			t.search.Add(c, last.Kept > 0 && last.Broken == nil)
 		}
 		best, ok := t.search.Cheapest()
@@ -180,9 +187,29 @@ func (t *sizing) find(ctx context.Context) error {
 			t.shown = &best
 			return nil
 		}
+		if t.lacked != "" {
+			return nil
+		}
 		t.search.Add(best, false)
+		t.refuted++
 	}
 	return nil
+}
+
+// lacks reports whether runs say nothing of a container, and notes why: fewer than want count, and none of them breaks the
+// bound.
+func (t *sizing) lacks(c size.Container, kept, of, want int, runs []finding.Run) bool {
+	if of >= want || kept < of {
+		return false
+	}
+	t.lacked = sentence("%d of %s count in ", of, units.Plural(want, "run")) + Described(c)
+	for i := range runs {
+		if why := runs[i].Invalid; why != "" {
+			t.lacked += ": " + why
+			break
+		}
+	}
+	return true
 }
 
 // confirm does fresh runs of a container, and in the same rounds of the next cheaper one, and reports
@@ -211,6 +238,9 @@ func (t *sizing) confirm(ctx context.Context, best size.Container) (bool, error)
 		kept, of, broken := t.counting(own)
 		if i == 0 {
 			all = err == nil && broken == nil && of == t.rounds
+			if err == nil {
+				t.lacks(c, kept, of, t.rounds, own)
+			}
 		}
 		t.confirmed(&t.tried[slices.Index(t.at, c)], kept, of, broken, bare(own, 1))
 	}
@@ -246,6 +276,9 @@ func (t *sizing) answer(d *finding.Size, complete bool) {
 	if complete {
 		none.Why = "not shown: no container kept " + t.goal() + " in all of its fresh runs"
 	}
+	if t.lacked != "" {
+		none.Why = "not shown: " + t.lacked
+	}
 	d.Memory, d.GOMEMLIMIT, d.CPURequest, d.CPULimit, d.GOMAXPROCS, d.ByGo = none, none, none, none, none, false
 	d.Unseen = []string{sentence("peaks that runs of %s do not have, and other loads: nothing is added for them", approximate(t.window))}
 	for i := range d.Curve {
@@ -266,10 +299,19 @@ func (t *sizing) values(d *finding.Size, c size.Container) {
 	trial := &t.tried[at]
 	d.GOMEMLIMIT, d.CPULimit, d.GOMAXPROCS, d.ByGo = t.fits(c)
 	d.GOMEMLIMIT.Value = trial.GOMEMLIMIT
+	switch procs := trial.GOMAXPROCS; {
+	case procs == nil && !d.ByGo:
+		d.GOMAXPROCS, d.ByGo = finding.SizeValue{Why: "left to Go, as it was tried"}, true
+	case procs != nil && (d.ByGo || d.GOMAXPROCS.Value == nil || *d.GOMAXPROCS.Value != *procs):
+		d.GOMAXPROCS, d.ByGo = finding.SizeValue{Value: procs, Why: "as it was tried"}, false
+	}
 	why := sentence("the cheapest that kept %s in %d of %d fresh runs", t.goal(), trial.Fresh.Kept, trial.Fresh.Of)
 	d.Memory.Value, d.Memory.Why, d.CPULimit.Why = &c.Memory, why, why
 	d.CPURequest = finding.SizeValue{Value: &c.Cores, Why: "the limit: with less, nothing was shown"}
 	d.Unseen = append(d.Unseen, sentence("that nearly all runs keep it: %d of %d say at least %s, with 95 %% confidence", trial.Fresh.Kept, trial.Fresh.Of, units.Share(trial.Fresh.Ratio.Low)))
+	if t.refuted > 0 {
+		d.Unseen = append(d.Unseen, sentence("that it is as certain as that: fresh runs refuted %s before, and each attempt may succeed by luck", units.Plural(t.refuted, "answer")))
+	}
 	if f.Untried > 0 {
 		d.Unseen = append(d.Unseen, sentence("that it is the cheapest: %d cheaper ones were not tried", f.Untried))
 	}

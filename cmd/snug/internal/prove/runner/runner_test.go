@@ -260,3 +260,22 @@ func TestRuns(t *testing.T) {
 		}
 	})
 }
+
+// TestWatched: the watch has its time under a load, and ends with one that fails.
+func TestWatched(t *testing.T) {
+	full := false
+	r := &Runner{Watch: func(ctx context.Context, pid int) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(pid) * time.Millisecond):
+			full = true
+		}
+	}}
+	failed := errors.New("no answer")
+	if err := r.watched(t.Context(), 3_600_000, func(context.Context) error { return failed }); err != failed || full {
+		t.Error(err, full)
+	}
+	if err := r.watched(t.Context(), 1, func(context.Context) error { return nil }); err != nil || !full {
+		t.Error(err, full)
+	}
+}

@@ -78,10 +78,7 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	a := readCounters(all)
 	course := follow(alive, t.Arm, all)
 	defer course.end()
-	watched := r.watch(alive, all[0])
-	err = d.measure(alive)
-	watched()
-	if err != nil {
+	if err := r.watched(alive, all[0].child.PID(), d.measure); err != nil {
 		return all.died(ctx, run, "in the window", err)
 	}
 	course.end()
@@ -114,17 +111,24 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	return d.unanswered(run, all[0].name)
 }
 
-// watch starts Watch; the result waits for its end.
-func (r *Runner) watch(ctx context.Context, p *process) (wait func()) {
+// watched loads a service while Watch looks at a process of it, and waits for both. A load that fails ends the watch.
+func (r *Runner) watched(ctx context.Context, pid int, load func(context.Context) error) error {
 	if r.Watch == nil {
-		return func() {}
+		return load(ctx)
 	}
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.Watch(ctx, p.child.PID())
+		r.Watch(watching, pid)
 	}()
-	return func() { <-done }
+	err := load(ctx)
+	if err != nil {
+		cancel()
+	}
+	<-done
+	return err
 }
 
 // listening waits for the line in which a built-in service prints its URL.

@@ -216,7 +216,7 @@ func above(a, b int) []int {
 func (s *search) test(w drop, cell int, comparisons []finding.Comparison) {
 	arm := s.tune.Confirm.Winner.Arm
 	k := finding.KnobTest{Knob: knobNames[w.knob], Value: s.tune.Space[w.knob].Values[s.levelOf(arm, w.knob)], Cell: cell}
-	k.Broken = s.broken(s.tune.Confirm.Without[cell-2], true)
+	k.Broken = s.judge.broken(s.tune.Confirm.Without[cell-2].Rounds, true)
 	k.Change = find(comparisons, cell, s.in.Objective.Key)
 	k.Needed = k.Broken != nil || k.Change != nil && k.Change.Word == finding.Worse
 	s.tune.Confirm.Knobs = append(s.tune.Confirm.Knobs, k)
@@ -290,14 +290,9 @@ func (s *search) won(cell int) bool {
 	if cell > 1 {
 		own = c.Without[cell-2]
 	}
-	if s.broken(own, true) != nil {
+	if s.judge.broken(own.Rounds, true) != nil {
 		return false
 	}
 	g := s.gain(cell)
-	return g != nil && g.Word == finding.Better || s.broken(c.Default, false) != nil
-}
-
-// broken returns what a cell of the confirmation breaks, as that of a judge.
-func (s *search) broken(c finding.Cell, doubt bool) *finding.Broken {
-	return s.judge.broken(c.Rounds, doubt)
+	return g != nil && g.Word == finding.Better || s.judge.broken(c.Default.Rounds, false) != nil
 }

@@ -101,14 +101,14 @@ func (s *search) confirmedBy(j *finding.Judged, at map[int]int) {
 		}
 		return
 	}
-	broken := s.broken(c.Winner, true)
+	broken := s.judge.broken(c.Winner.Rounds, true)
 	if broken == nil {
 		broken = s.worse(0)
 	}
 	j.Setting, j.Gain = new(at[s.confirmed[c.Answer]]), s.gain(c.Answer)
 	switch {
 	case c.Answer != 1:
-		j.Code, j.Broken = finding.Won, s.broken(c.Default, false)
+		j.Code, j.Broken = finding.Won, s.judge.broken(c.Default.Rounds, false)
 		if j.Fails != nil {
 			j.Code = finding.Spared
 		}

@@ -15,6 +15,12 @@ import (
 
 // SizeVerdict returns the answer of snug size in a line.
 func SizeVerdict(d *finding.Size) string {
+	if f := d.Search; f != nil {
+		if f.Shown && d.Memory.Value != nil && d.CPULimit.Value != nil {
+			return message.Clean(d.Target) + ": " + inBytes(*d.Memory.Value) + " of memory and " + units.CPUs(*d.CPULimit.Value) + " keep " + SizeGoal(f.Bound, f.Rate)
+		}
+		return message.Clean(d.Target) + ": " + metric.Readable(d.Memory.Why)
+	}
 	return message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs)
 }
 

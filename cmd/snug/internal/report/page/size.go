@@ -16,6 +16,9 @@ import (
 
 // sizeView returns the page of the container that a program needs.
 func sizeView(d *finding.Size) *view {
+	if d.Search != nil {
+		return sizeSearchView(d)
+	}
 	verdict := content.SizeVerdict(d)
 	v := &view{shell: shell{Kind: "size", Title: "snug size: " + verdict, Verdict: verdict, Lead: Sentence(metric.Readable(d.Memory.Why)), Next: d.Next}, File: "snug-size.json.gz"}
 	v.Facts = []string{"watched for " + content.Whole(d.Seconds), units.Plural(d.Collections, "collection")}
@@ -60,6 +63,36 @@ func sizeView(d *finding.Size) *view {
 		v.How = append(v.How, fact{name, Sentence(text)})
 	}
 	v.How = append(v.How, fact{"Least", "What was seen fits in no less. It is not advice: collections may take a quarter of the CPU limit there."})
+	return v
+}
+
+// sizeSearchView returns the page of the container that an experiment found.
+func sizeSearchView(d *finding.Size) *view {
+	verdict := content.SizeVerdict(d)
+	v := &view{shell: shell{Kind: "size", Title: "snug size: " + verdict, Verdict: verdict, Next: d.Next}, File: "snug-size.json.gz"}
+	if d.Go != nil {
+		v.Facts = append(v.Facts, message.Clean(*d.Go))
+	}
+	if patch, why := content.SizePatch(d); why == "" {
+		v.Environ = []content.Form{{Name: "Kubernetes, in a container", Text: patch}}
+	}
+	if d.Search.Shown {
+		var rows [][]string
+		for _, r := range content.SizeValues(d) {
+			rows = append(rows, []string{r[0], r[1], r[4]})
+		}
+		needs := tableOf("The answer, each value with its reason", gridOf([]string{"", "needs", "why"}, rows))
+		last(&needs, "text why")
+		v.Parts = []Part{{Title: "What it needs", Tables: []table{needs}}}
+	}
+	tried := tableOf("Runs that kept the objective, in the search and in the confirmation", gridOf(content.SizeTried(d)))
+	last(&tried, "text")
+	v.Parts = append(v.Parts, Part{Title: "What was tried", Intro: "Price: " + content.SizePrice(d) + ".", Tables: []table{tried}})
+	for _, u := range d.Unseen {
+		v.Notes = append(v.Notes, "Not shown: "+metric.Readable(u)+".")
+	}
+	v.faults(nil, d.Unknown)
+	v.How = []fact{{"Runs", Sentence(content.SizeRuns(d.Search))}}
 	return v
 }
 
