@@ -104,7 +104,7 @@ func New(opts Options) (*Agent, error) {
 	if opts.Note == nil {
 		opts.Note = func(string) {}
 	}
-	return &Agent{opts: opts, scanner: s, history: map[string]*history{}, sizes: newSizes(opts.State, opts.Node, opts.Note)}, nil
+	return &Agent{opts: opts, scanner: s, history: map[string]*history{}, sizes: newSizes(opts.State, opts.Node, opts.Interval, opts.Note)}, nil
 }
 
 // Close closes the open files. No scan may be running.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,9 +38,10 @@ const stateFile = "needs.json"
 
 // sizes keeps what sizing needs of each workload. It is safe for concurrent use.
 type sizes struct {
-	node string
-	file string // "" = none
-	note func(string)
+	node  string
+	every time.Duration // from scan to scan
+	file  string        // "" = none
+	note  func(string)
 
 	mu       sync.Mutex
 	of       map[needs.Key]*needs.Workload
@@ -47,21 +49,25 @@ type sizes struct {
 	left     int       // workloads of that scan without room
 	nameless int       // containers of that scan
 
+	writing sync.Mutex // is locked before mu
 	written time.Time
 	failed  string // why the last write failed
 }
 
 // newSizes returns what the file in dir has, "" = none. A file that is not this agent's is left as it is, and nothing is
-// written.
-func newSizes(dir, node string, note func(string)) *sizes {
-	s := &sizes{node: node, note: note, of: map[needs.Key]*needs.Workload{}}
+// written. One that is damaged, as after a power failure, is moved aside.
+func newSizes(dir, node string, every time.Duration, note func(string)) *sizes {
+	s := &sizes{node: node, every: every, note: note, of: map[needs.Key]*needs.Workload{}}
 	if dir == "" {
 		return s
 	}
 	s.file = filepath.Join(dir, stateFile)
 	d, err := readState(s.file, node)
+	aside := s.file + ".broken"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, needs.ErrBroken) && os.Rename(s.file, aside) == nil:
+		note("note: what was seen of workloads before is lost: " + message.Reason(err) + ", " + s.file + "; it is now " + aside)
 	case err != nil:
 		note("error: what was seen of workloads before is not used, and nothing is kept: " + message.Reason(err) + ", " + s.file)
 		note("hint: remove the file, or name another directory with --state")
@@ -93,9 +99,25 @@ func readState(name, node string) (*needs.Document, error) {
 
 // add adds a scan, and writes the file if that is due.
 func (s *sizes) add(d *finding.Node, known map[int]*process, now time.Time) {
+	s.keep(d, known, now.Round(0)) // times are those of the wall clock, as in the file
+	s.write(now, stateEvery)
+}
+
+func (s *sizes) keep(d *finding.Node, known map[int]*process, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at, s.nameless = now, 0
+	for _, w := range s.of {
+		if w.Last.After(now) { // the clock was set back
+			w.Last = now
+		}
+	}
+	running := map[needs.Key]bool{}
+	for i := range d.Containers {
+		if key, ok := needs.KeyOf(&d.Containers[i]); ok {
+			running[key] = true
+		}
+	}
 	there, left := map[*needs.Workload]float64{}, map[needs.Key]bool{}
 	for i := range d.Containers {
 		c := &d.Containers[i]
@@ -108,7 +130,7 @@ func (s *sizes) add(d *finding.Node, known map[int]*process, now time.Time) {
 		}
 		w := s.of[key]
 		if w == nil {
-			if len(s.of) >= needs.MaxWorkloads && !s.makeRoom(now) {
+			if len(s.of) >= needs.MaxWorkloads && !s.makeRoom(running, now) {
 				left[key] = true
 				continue
 			}
@@ -120,7 +142,7 @@ func (s *sizes) add(d *finding.Node, known map[int]*process, now time.Time) {
 			w.Has.None()
 			w.Mates, w.Why = 0, ""
 		}
-		there[w] = max(there[w], sampleSize(w, c, known))
+		there[w] = max(there[w], s.sample(w, c, known))
 	}
 	s.left = len(left)
 	for key, w := range s.of {
@@ -128,7 +150,7 @@ func (s *sizes) add(d *finding.Node, known map[int]*process, now time.Time) {
 		switch {
 		case is:
 			if w.Seen += took; took > 0 {
-				w.Every = took
+				w.Every = s.every.Seconds()
 			}
 		case now.Sub(w.Last) > keepNeeds:
 			delete(s.of, key)
@@ -136,16 +158,14 @@ func (s *sizes) add(d *finding.Node, known map[int]*process, now time.Time) {
 			w.Has.None()
 		}
 	}
-	if s.file != "" && now.Sub(s.written) >= stateEvery {
-		s.write(now)
-	}
 }
 
-// makeRoom forgets the workload that went first, if it is gone for some time.
-func (s *sizes) makeRoom(now time.Time) bool {
+// makeRoom forgets the workload that went first, if it is gone for some time. Those that are running stay: the time
+// since they were last seen is that in which no agent ran.
+func (s *sizes) makeRoom(running map[needs.Key]bool, now time.Time) bool {
 	var oldest *needs.Workload
-	for _, w := range s.of {
-		if now.Sub(w.Last) >= goneFor && (oldest == nil || w.Last.Before(oldest.Last)) {
+	for key, w := range s.of {
+		if !running[key] && now.Sub(w.Last) >= goneFor && (oldest == nil || w.Last.Before(oldest.Last)) {
 			oldest = w
 		}
 	}
@@ -156,8 +176,12 @@ func (s *sizes) makeRoom(now time.Time) bool {
 	return true
 }
 
-// sampleSize adds a container of a scan to its workload, and returns the seconds that it stands for: from the scan before.
-func sampleSize(w *needs.Workload, c *finding.Container, known map[int]*process) (seconds float64) {
+// lateScan is how many intervals a scan stands for at most. One that is later, as after a suspension, has seen too little
+// of the time to weigh as much.
+const lateScan = 2
+
+// sample adds a container of a scan to its workload, and returns the seconds that it stands for: from the scan before.
+func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*process) (seconds float64) {
 	h := &w.Has
 	h.Containers++
 	h.Limit.Add(figure.As[float64](c.MemoryLimit))
@@ -172,8 +196,9 @@ func sampleSize(w *needs.Workload, c *finding.Container, known map[int]*process)
 	if took <= 0 {
 		return 0
 	}
+	weight := min(took, lateScan*s.every.Seconds())
 	if c.Used.Known() {
-		w.CPU.Add(c.Used.N, took)
+		w.CPU.Add(c.Used.N, weight)
 	}
 	x, y := first.prev.Limits, first.last.Limits
 	used := 0.0
@@ -184,53 +209,54 @@ func sampleSize(w *needs.Workload, c *finding.Container, known map[int]*process)
 			used += float64(c.Processes[i].Memory.N)
 		}
 	}
-	w.Used.Add(used, took)
+	w.Used.Add(used, weight)
 	if share, ok := observe.Throttled(x, y); ok && x != nil {
-		periods := float64(y.CPU.Throttle.Periods.N - x.CPU.Throttle.Periods.N)
+		periods := float64(y.CPU.Throttle.Periods.N-x.CPU.Throttle.Periods.N) * weight / took
 		w.Throttle.Whole += periods
 		w.Throttle.Part += share * periods
 	}
 	if len(c.Processes) == 1 {
-		first.sampleHeap(w, used, took)
+		first.sampleHeap(w, used, took, weight)
 	}
 	g := first.last.Go
 	h.Minor, h.CPUs, h.Procs, h.GOGC, h.Bound = g.Exe.Minor, g.CPUs, g.GOMAXPROCS.N, nil, g.GOMEMLIMIT.N
 	h.Aware = c.Processes[0].Aware != nil && *c.Processes[0].Aware
 	if g.GOGC.Known() {
-		h.GOGC = &g.GOGC.N
+		h.GOGC = new(g.GOGC.N) // a pointer into g would keep all of it
 	}
-	return took
+	return weight
 }
 
-// sampleHeap adds the heap of a process that is alone in its container, which uses some bytes.
-func (e *process) sampleHeap(w *needs.Workload, used, took float64) {
+// sampleHeap adds the heap of a process that is alone in its container, which uses some bytes. The scan took place some
+// seconds after the one before, and weighs as much or less.
+func (e *process) sampleHeap(w *needs.Workload, used, took, weight float64) {
 	a, b := e.prev.Go, e.last.Go
 	if n := b.Collections; b.HeapMarked.Known() && n.Known() && n.N > 0 {
-		w.Live.Add(float64(b.HeapMarked.N), took)
+		w.Live.Add(float64(b.HeapMarked.N), weight)
 	}
 	if b.Mapped.Known() && b.HeapLive.Known() {
 		mapped := float64(b.Mapped.N)
-		w.Rest.Add(max(0, mapped-float64(b.HeapLive.N)), took)
-		w.Other.Add(max(0, used-min(mapped, float64(b.Stat.RSSBytes))), took)
+		w.Rest.Add(max(0, mapped-float64(b.HeapLive.N)), weight)
+		w.Other.Add(max(0, used-min(mapped, float64(b.Stat.RSSBytes))), weight)
 	}
 	if b.HeapGoal.Known() {
-		w.Goal += float64(b.HeapGoal.N) * took
-		w.GoalFor += took
+		w.Goal += float64(b.HeapGoal.N) * weight
+		w.GoalFor += weight
 	}
 	if a.Allocated.Known() && b.Allocated.Known() && b.Allocated.N >= a.Allocated.N {
-		w.Allocated.Add(float64(b.Allocated.N-a.Allocated.N)/took, took)
+		w.Allocated.Add(float64(b.Allocated.N-a.Allocated.N)/took, weight)
 	}
 	if n := growth(a.Collections, b.Collections); n >= 0 {
-		w.Cycles += n
-		w.Heap += took
+		w.Cycles += n * weight / took
+		w.Heap += weight
 	}
 	if a.CPU.Known() && b.CPU.Known() {
 		// Marking by idle Ps counts: in a container it is CPU time like any other.
 		x, y := &a.CPU.N, &b.CPU.N
 		gc := (y.GCTotal - x.GCTotal).Seconds()
 		if busy := gc + (y.User - x.User + y.Scavenge - x.Scavenge).Seconds(); gc >= 0 && busy >= gc {
-			w.GC += gc
-			w.Busy += busy
+			w.GC += gc * weight / took
+			w.Busy += busy * weight / took
 		}
 	}
 	for _, why := range [...]string{b.HeapMarked.Why, b.Allocated.Why, b.CPU.Why, b.Mapped.Why, b.Hint} {
@@ -256,10 +282,16 @@ func (s *sizes) encode() ([]byte, error) {
 	return s.document().Encode()
 }
 
-// write writes the file, and notes an error that differs from the one before.
-func (s *sizes) write(now time.Time) {
+// write writes the file, if there is one and the last write was that long ago, and notes an error that differs from the one
+// before.
+func (s *sizes) write(now time.Time, after time.Duration) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.file == "" || now.Sub(s.written) < after {
+		return
+	}
 	s.written = now
-	text, err := s.document().Encode()
+	text, err := s.encode()
 	if err == nil && len(text) > needs.MaxBytes {
 		err = errors.New("too much to keep")
 	}
@@ -282,9 +314,10 @@ func (s *sizes) write(now time.Time) {
 // end writes the file a last time.
 func (s *sizes) end() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.file != "" && !s.at.IsZero() && !s.at.Equal(s.written) {
-		s.write(s.at)
+	at := s.at
+	s.mu.Unlock()
+	if !at.IsZero() {
+		s.write(at, math.MinInt64)
 	}
 }
 

@@ -38,6 +38,8 @@ func one(workload string, pid int) (finding.Container, *process) {
 	return c, &process{last: observe.Moment{At: noon, Go: g}}
 }
 
+const interval = 15 * time.Second
+
 var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 
 // next is the scan 15 s later.
@@ -56,7 +58,7 @@ func scanOf(all ...finding.Container) *finding.Node { return &finding.Node{Conta
 
 // TestSizes: figures of a scan become those of the workload; the first look at a process has none.
 func TestSizes(t *testing.T) {
-	s := newSizes("", "n", nil)
+	s := newSizes("", "n", interval, nil)
 	c, p := one("Deployment/web", 7)
 	known := map[int]*process{7: p}
 	s.add(scanOf(c), known, noon)
@@ -109,7 +111,7 @@ func TestSizes(t *testing.T) {
 
 // TestSizesUnknown: without the process's memory the heap is unknown, and says why.
 func TestSizesUnknown(t *testing.T) {
-	s := newSizes("", "", nil)
+	s := newSizes("", "", interval, nil)
 	c, p := one("Deployment/web", 7)
 	old := &goproc.Facts{Pid: 7}
 	old.Stat.RSSBytes = 90 << 20
@@ -127,7 +129,7 @@ func TestSizesUnknown(t *testing.T) {
 // TestSizesBounded: a node with too many workloads keeps those that it has, and counts the others. One that has gone
 // makes room. Containers without a name are counted.
 func TestSizesBounded(t *testing.T) {
-	s := newSizes("", "", nil)
+	s := newSizes("", "", interval, nil)
 	var all []finding.Container
 	known := map[int]*process{}
 	for i := range needs.MaxWorkloads + 3 {
@@ -158,13 +160,13 @@ func TestSizesState(t *testing.T) {
 	note := func(text string) { notes = append(notes, text) }
 	c, p := one("Deployment/web", 7)
 	known := map[int]*process{7: p}
-	s := newSizes(dir, "n1", note)
+	s := newSizes(dir, "n1", interval, note)
 	s.add(scanOf(c), known, noon)
 	for range 10 {
 		s.add(scanOf(c), known, p.next())
 	}
 	s.end()
-	again := newSizes(dir, "n1", note)
+	again := newSizes(dir, "n1", interval, note)
 	if len(notes) != 0 || len(again.of) != 1 {
 		t.Fatalf("%d workloads, %v", len(again.of), notes)
 	}
@@ -182,12 +184,12 @@ func TestSizesState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, other := range map[string][]byte{"broken": text[:len(text)/2], "foreign": []byte(`{"kind":"agent"}`), "newer": bytes.Replace(text, []byte(`"version":1`), []byte(`"version":9`), 1)} {
+	for name, other := range map[string][]byte{"foreign": []byte(`{"kind":"agent"}`), "newer": bytes.Replace(text, []byte(`"version":1`), []byte(`"version":9`), 1)} {
 		if err := os.WriteFile(file, other, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		notes = nil
-		s := newSizes(dir, "n1", note)
+		s := newSizes(dir, "n1", interval, note)
 		s.add(scanOf(c), known, p.next())
 		s.end()
 		if now, _ := os.ReadFile(file); !bytes.Equal(now, other) || len(notes) != 2 || !strings.Contains(notes[1], "hint: remove the file") || len(s.of) != 1 {
@@ -198,18 +200,81 @@ func TestSizesState(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes = nil
-	if newSizes(dir, "n2", note); len(notes) != 2 || !strings.Contains(notes[0], "node n1") {
+	if newSizes(dir, "n2", interval, note); len(notes) != 2 || !strings.Contains(notes[0], "node n1") {
 		t.Errorf("%q", notes)
+	}
+	// A damaged one is moved aside, and replaces what was there.
+	for _, broken := range [][]byte{text[:len(text)/2], nil, make([]byte, 100)} {
+		if err := os.WriteFile(file, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		notes = nil
+		s := newSizes(dir, "n1", interval, note)
+		s.add(scanOf(c), known, p.next())
+		if now, err := os.ReadFile(file + ".broken"); err != nil || !bytes.Equal(now, broken) || len(notes) != 1 || !strings.Contains(notes[0], "it is damaged") {
+			t.Errorf("%q, %d bytes are %d, %v", notes, len(broken), len(now), err)
+		}
+		if d, err := readState(file, "n1"); err != nil || len(d.Workloads) != 1 {
+			t.Error(err)
+		}
 	}
 	// A directory that is not there is said once.
 	notes = nil
-	s = newSizes(filepath.Join(dir, "none"), "n1", note)
+	s = newSizes(filepath.Join(dir, "none"), "n1", interval, note)
 	for range 3 {
 		s.add(scanOf(c), known, p.last.At.Add(10*time.Minute))
 		p.last.At = p.last.At.Add(10 * time.Minute)
 	}
 	if len(notes) != 1 || !strings.Contains(notes[0], "no such file or directory") {
 		t.Errorf("%q", notes)
+	}
+}
+
+// TestSizesAfterPause: workloads that run make no room, though no agent has seen them for an hour.
+func TestSizesAfterPause(t *testing.T) {
+	s := newSizes("", "", interval, nil)
+	var all []finding.Container
+	known := map[int]*process{}
+	for i := range needs.MaxWorkloads + 1 {
+		c, p := one(fmt.Sprintf("Deployment/w%d", i), i)
+		all, known[i] = append(all, c), p
+	}
+	s.add(scanOf(all[1:]...), known, noon)
+	s.add(scanOf(all...), known, noon.Add(2*goneFor))
+	for key, w := range s.of {
+		if w.First != noon {
+			t.Errorf("%v is new", key)
+		}
+	}
+	if s.left != 1 || len(s.of) != needs.MaxWorkloads {
+		t.Errorf("%d left out", s.left)
+	}
+}
+
+// TestSizesLate: a scan that is late weighs two intervals, its rates are those of the whole time, and the interval stays.
+func TestSizesLate(t *testing.T) {
+	s := newSizes("", "", interval, nil)
+	c, p := one("Deployment/web", 7)
+	p.next()
+	p.last.At = p.prev.At.Add(time.Hour)
+	s.add(scanOf(c), map[int]*process{7: p}, p.last.At)
+	w := s.document().Workloads[0]
+	if w.Seen != 30 || w.Every != 15 || w.CPU.Seconds != 30 || w.Allocated.Seconds != 30 || w.Heap != 30 {
+		t.Errorf("%+v", w)
+	}
+	if got, want := w.Allocated.Sum/30, 100<<20/3600.0; got < 0.999*want || got > 1.001*want {
+		t.Errorf("%v a second, want %v", got, want)
+	}
+	if got, want := w.Cycles/w.Heap, 2/3600.0; got < 0.999*want || got > 1.001*want {
+		t.Errorf("%v collections a second, want %v", got, want)
+	}
+	if g := &p.last.Go.GOGC.N; w.Has.GOGC == g || *w.Has.GOGC != *g {
+		t.Error("it keeps what was read of the process")
+	}
+	// The clock is set back.
+	s.add(scanOf(c), nil, noon.Add(-time.Hour))
+	if !w.Last.Equal(noon.Add(-time.Hour)) {
+		t.Errorf("last seen at %v", w.Last)
 	}
 }
 

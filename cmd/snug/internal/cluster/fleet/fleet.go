@@ -39,7 +39,7 @@ type Answer struct {
 // answer on, one at a time.
 func Ask(ctx context.Context, client *http.Client, address string, agents []Agent, pass func(Answer)) {
 	var mu sync.Mutex
-	each(agents, func(a Agent) {
+	each(agents, func(_ int, a Agent) {
 		answer := Answer{Agent: a}
 		if a.Why == "" {
 			var err error
@@ -53,15 +53,15 @@ func Ask(ctx context.Context, client *http.Client, address string, agents []Agen
 	})
 }
 
-// each calls visit for all agents, some at a time.
-func each(agents []Agent, visit func(Agent)) {
+// each calls visit for all agents and their places in the list, some at a time, the first ones first.
+func each(agents []Agent, visit func(int, Agent)) {
 	var all sync.WaitGroup
 	turn := make(chan struct{}, maxAsked)
-	for _, a := range agents {
+	for i, a := range agents {
 		turn <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turn }()
-			visit(a)
+			visit(i, a)
 		})
 	}
 	all.Wait()

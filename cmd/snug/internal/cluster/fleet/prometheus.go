@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +73,8 @@ func (v *promValue) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// query returns the vector of a query as of now.
+// query returns the vector of a query as of now, without what can be no figure of an agent: infinity, NaN, and numbers
+// below 0 or above 1e18. It fails with a message.Failure that says why there is no answer.
 func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 	at := *p.at
 	at.Path = strings.TrimSuffix(at.Path, "/") + "/api/v1/query"
@@ -116,7 +118,7 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 	case a.Data.ResultType != "vector" || json.Unmarshal(a.Data.Result, &all) != nil:
 		return nil, failed("no vector")
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(s sample) bool { return !(s.Value >= 0 && s.Value <= 1e18) }), nil
 }
 
 // recorded is what a Prometheus has of a workload.
@@ -128,7 +130,8 @@ type recorded struct {
 	amounts             []figure.Of[float64] // eight
 }
 
-// Sizes returns what workloads need at a price, by what agents have exported of them in the last week.
+// Sizes returns what workloads need at a price in dollars, by what agents have exported of them in the last week. It fails
+// if Prometheus does not answer, or has nothing of agents.
 func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*finding.FleetSize, error) {
 	d := &finding.FleetSize{Head: finding.NewHead(finding.KindFleetSize), At: time.Now().UTC().Format(time.RFC3339), Silent: []finding.SilentAgent{}, Unknown: []finding.Gap{},
 		Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()}}
@@ -162,7 +165,7 @@ func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*fi
 	each := func(q string, to func(*recorded) *figure.Of[float64]) error {
 		found, err := p.query(ctx, q)
 		for i := range found {
-			if r := of[keyOfSeries(&found[i])]; r != nil && found[i].Value >= 0 {
+			if r := of[keyOfSeries(&found[i])]; r != nil {
 				to(r).Know(float64(found[i].Value), "")
 			}
 		}

@@ -5,6 +5,7 @@ package fleet
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -41,6 +42,9 @@ func TestPrometheus(t *testing.T) {
 	put("count(snug_agent_scan", nil, 7)
 	put("seen_seconds[7d:1h]", web, 3.5)
 	put("seen_seconds[7d:1h]", old, 0.1)
+	put("(snug_go_workload_info)", with(web, "go", "1.1"), math.Inf(1))
+	put(`_cpu_cores{stat="mean"}`, old, math.Inf(1))
+	put(`_cpu_cores{stat="p95"}`, old, math.NaN())
 	for series, v := range map[string]float64{
 		`heap_live_bytes{stat="mean"}`: 50 * mib, `heap_live_bytes{stat="most"}`: 55 * mib, `go_rest_bytes{stat="least"}`: 10 * mib, `other_bytes{stat="most"}`: 5 * mib,
 		`used_bytes{stat="most"}`: 130 * mib, `allocated_bytes_per_second{stat="mean"}`: 20 * mib, `allocated_bytes_per_second{stat="p95"}`: 30 * mib, `cpu_cores{stat="mean"}`: 0.2,

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,15 +21,26 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
-// AskNeeds asks agents what they have seen of workloads, and adds it to s.
+// AskNeeds asks agents what they have seen of workloads, and adds it to s in the order of their nodes, so that the answer
+// does not depend on who answers first. An agent that does not answer is added with the reason. It fails if the API server
+// cannot be asked, or with the error of ctx.
 func (k *Kubectl) AskNeeds(ctx context.Context, agents []Agent, s *Sizes) error {
 	client, address, end, err := k.Proxy(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
+	type answer struct {
+		d   *needs.Document
+		why string
+	}
+	agents = slices.Clone(agents)
+	slices.SortFunc(agents, func(a, b Agent) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Pod, b.Pod))
+	})
 	var mu sync.Mutex
-	each(agents, func(a Agent) {
+	answers, next := make([]*answer, len(agents)), 0
+	each(agents, func(i int, a Agent) {
 		var d *needs.Document
 		why := a.Why
 		if why == "" {
@@ -48,7 +60,10 @@ func (k *Kubectl) AskNeeds(ctx context.Context, agents []Agent, s *Sizes) error 
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		s.Add(a, d, why)
+		for answers[i] = (&answer{d, why}); next < len(agents) && answers[next] != nil; next++ {
+			s.Add(agents[next], answers[next].d, answers[next].why)
+			answers[next] = nil
+		}
 	})
 	return ctx.Err()
 }
@@ -128,6 +143,9 @@ func total(d *finding.FleetSize) {
 	if d.Workloads == nil {
 		d.Workloads = []finding.SizedWorkload{}
 	}
+	sorting.Stable(d.Workloads, func(a, b finding.SizedWorkload) int {
+		return cmp.Or(urgency(&a, &b), strings.Compare(name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)))
+	})
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
 		d.Containers += w.Containers
@@ -136,9 +154,6 @@ func total(d *finding.FleetSize) {
 			d.Costs += max(0, -*w.Saves)
 		}
 	}
-	sorting.Stable(d.Workloads, func(a, b finding.SizedWorkload) int {
-		return cmp.Or(urgency(&a, &b), strings.Compare(name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)))
-	})
 }
 
 // urgency compares workloads: more at risk first, then more to pay if they are, or to save.
@@ -175,7 +190,7 @@ func word(s string) *string {
 // near is the part of the memory limit from which memory in use is a risk.
 const near = 0.95
 
-// throttledFrom is the share of throttled periods that is a risk: from there on nobody knows what it would use
+// throttledFrom is the share of throttled periods that is a risk: from there on it is unknown what it would use
 // (package size, limited).
 const throttledFrom = 0.01
 

@@ -3,8 +3,10 @@
 package fleet
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +62,8 @@ func serveNeeds(w http.ResponseWriter, r *http.Request, i int) {
 	web, gone := seen("web", 72, 50, 1024), seen("gone", 3, 50, 100)
 	gone.Has.None()
 	web.Has.Quota.Add(figure.None[float64](""))
+	web.Live.Add((50+float64(i)/100)*mib, 1/float64(i+1))
+	web.Has.CPUs += i % 3
 	d.Workloads = []*needs.Workload{web, seen("cart", 5, 100, 120), seen("free", 72, 50, 0), gone}
 	if i == 20 { // one node is enough
 		d.Workloads[1].Throttle = needs.Share{Part: 9e5, Whole: 1e6}
@@ -149,6 +153,32 @@ func TestSizes(t *testing.T) {
 	}
 	if !close(d.Saves, saves) || !close(d.Costs, costs) {
 		t.Errorf("%v, %v", d.Saves, d.Costs)
+	}
+}
+
+// TestAskNeedsOrder: the answer is the same to the last digit, in whichever order agents answer.
+func TestAskNeedsOrder(t *testing.T) {
+	played(t)
+	k := &Kubectl{}
+	agents, err := k.Agents(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func() string {
+		s := Sizes{}
+		if err := k.AskNeeds(t.Context(), agents, &s); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(s.Document(size.Fargate, noon))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	want := said()
+	slices.Reverse(agents)
+	if got := said(); got != want {
+		t.Error("another answer in another order")
 	}
 }
 

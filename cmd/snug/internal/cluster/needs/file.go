@@ -6,15 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"time"
 )
 
 const (
 	// MaxWorkloads bounds the workloads of a node.
 	MaxWorkloads = 200
-	// MaxBytes bounds a document: MaxWorkloads whose sketches are full take 0.7 MB, usual ones a third.
-	MaxBytes = 2 << 20
+	// MaxBytes bounds a document: MaxWorkloads whose sketches are full take 5 MB, usual ones a tenth.
+	MaxBytes = 6 << 20
 	// version changes when older documents cannot be read.
 	version = 1
 	kind    = "snug-needs"
@@ -31,9 +30,14 @@ type Document struct {
 	Nameless  int         `json:"nameless"` // containers of the last scan whose workload is unknown
 }
 
-// Encode writes the document.
+// Encode writes the document. If the clock was set back, what was first seen after it was last seen was first seen then.
 func (d *Document) Encode() ([]byte, error) {
 	d.Kind, d.Version = kind, version
+	for _, w := range d.Workloads {
+		if w.First.After(w.Last) {
+			w.First = w.Last
+		}
+	}
 	return json.Marshal(d)
 }
 
@@ -84,23 +88,28 @@ func (w *Workload) valid() bool {
 			return false
 		}
 	}
-	for _, n := range append(w.amounts(), w.Seen, w.Every) {
-		if !(n >= 0) || math.IsInf(n, 0) {
+	h := &w.Has
+	for _, a := range [...]*Amount{&h.Limit, &h.Request, &h.Quota} {
+		for _, n := range [...]float64{a.Sum, a.Least, a.Most} {
+			if !(n >= 0 && n <= most) {
+				return false
+			}
+		}
+		if !counts(a.N) || !counts(a.None) {
 			return false
 		}
 	}
-	return !w.First.After(w.Last) && w.Has.Containers >= 0 && w.Mates >= 0 && len(w.Why) <= maxWhy
+	for _, n := range w.sums() {
+		if !(*n >= 0 && *n <= maxSum) {
+			return false
+		}
+	}
+	return w.Seen >= 0 && w.Seen <= maxSum && w.Every >= 0 && w.Every <= maxSum && !w.First.After(w.Last) && counts(h.Containers) && counts(w.Mates) &&
+		counts(h.Minor) && counts(h.CPUs) && counts(h.Procs) && h.Bound >= 0 && len(w.Why) <= maxWhy
 }
+
+// counts reports whether n can be a number of things on a node.
+func counts(n int) bool { return n >= 0 && n <= 1<<24 }
 
 // maxWhy bounds a reason in bytes.
 const maxWhy = 300
-
-func (w *Workload) amounts() (all []float64) {
-	for _, n := range w.sums() {
-		all = append(all, *n)
-	}
-	for _, a := range [...]Amount{w.Has.Limit, w.Has.Request, w.Has.Quota} {
-		all = append(all, float64(a.N), float64(a.None), a.Sum, a.Least, a.Most)
-	}
-	return all
-}

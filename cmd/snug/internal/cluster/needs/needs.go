@@ -4,6 +4,7 @@ package needs
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,8 +19,8 @@ type Key struct {
 	Container string `json:"container"`
 }
 
-// KeyOf returns the key of a container of the last scan; false = its workload is unknown, or it is none: a shell's
-// group. A service of the node is one.
+// KeyOf returns the key of a container. A service of the node is a workload too. It is false if the workload is unknown,
+// and for what else systemd runs on the node, such as a session.
 func KeyOf(c *finding.Container) (Key, bool) {
 	switch {
 	case c.Unit != nil:
@@ -32,8 +33,9 @@ func KeyOf(c *finding.Container) (Key, bool) {
 	return Key{*c.Namespace, "Pod/" + Pattern(*c.Pod), *c.Name}, true
 }
 
-// Pattern returns what pods of one workload have in common in their names, if that is unknown: "web-*" for
-// "web-0" and "web-x7k2p", whose last part is random (k8s.io/apimachinery/pkg/util/rand, String).
+// Pattern stands for the workload of a pod if only the pod's name is known: it is what the names of all pods of the
+// workload have in common. That is "web-*" for "web-0", which ends in a number, and for "web-x7k2p", which ends in
+// random characters (k8s.io/apimachinery/pkg/util/rand, String). Other names stay as they are.
 func Pattern(pod string) string {
 	i := strings.LastIndexByte(pod, '-')
 	last := pod[i+1:]
@@ -77,7 +79,7 @@ type Counts struct {
 	GoalFor float64 `json:"goal_seconds"`
 }
 
-// Share is a part of a whole.
+// Share is a part of a whole, both in the same unit: periods of a CPU quota.
 type Share struct {
 	Part  float64 `json:"part"`
 	Whole float64 `json:"whole"`
@@ -89,7 +91,7 @@ type Has struct {
 	Limit      Amount `json:"memory_limit_bytes"`
 	Request    Amount `json:"cpu_request_cores"`
 	Quota      Amount `json:"cpu_quota_cores"`
-	// Those of the container that was read last.
+	// Those of the container that was read last; of several nodes, see Merge.
 	Minor int   `json:"go_minor"`      // 26 for Go 1.26; 0 = unknown
 	CPUs  int   `json:"cpus"`          // that it may run on; 0 = unknown
 	Procs int   `json:"gomaxprocs"`    // 0 = unknown
@@ -101,7 +103,7 @@ type Has struct {
 // None leaves no container.
 func (h *Has) None() { h.Containers, h.Limit, h.Request, h.Quota = 0, Amount{}, Amount{}, Amount{} }
 
-// Amount is a limit of several containers.
+// Amount is a limit of several containers, in the unit of the limit: bytes or cores.
 type Amount struct {
 	N     int     `json:"n"`    // that have it
 	None  int     `json:"none"` // that have none; of the others it is unknown
@@ -110,7 +112,7 @@ type Amount struct {
 	Most  float64 `json:"most"`
 }
 
-// Add adds the limit of a container.
+// Add adds the limit of a container. One that is unknown adds nothing.
 func (a *Amount) Add(f figure.Of[float64]) {
 	switch {
 	case f.Known():
@@ -157,8 +159,9 @@ func (w *Workload) sums() [8]*float64 {
 	return [...]*float64{&c.Cycles, &c.Heap, &c.GC, &c.Busy, &c.Goal, &c.GoalFor, &w.Throttle.Part, &w.Throttle.Whole}
 }
 
-// DecayTo makes its weights those of a later time. Times before Last change nothing.
+// DecayTo makes its weights those of a later time, by the wall clock. Times before Last change nothing.
 func (w *Workload) DecayTo(at time.Time) {
+	at = at.Round(0)
 	passed := at.Sub(w.Last).Seconds()
 	if passed <= 0 {
 		return
@@ -177,7 +180,7 @@ func (w *Workload) DecayTo(at time.Time) {
 func (w *Workload) Merge(o *Workload) {
 	other := *o
 	for _, s := range other.sketches() {
-		s.Buckets = append(weights(nil), s.Buckets...)
+		s.Buckets = slices.Clone(s.Buckets)
 	}
 	w.DecayTo(other.Last)
 	other.DecayTo(w.Last)
@@ -193,17 +196,35 @@ func (w *Workload) Merge(o *Workload) {
 	for i := range sums {
 		*sums[i] += *others[i]
 	}
-	if w.Why == "" {
+	if w.Why == "" || other.Why != "" && other.Why < w.Why {
 		w.Why = other.Why
 	}
-	h, g := &w.Has, &other.Has
-	h.Containers += g.Containers
-	h.Limit.Merge(g.Limit)
-	h.Request.Merge(g.Request)
-	h.Quota.Merge(g.Quota)
-	if h.Minor == 0 {
-		limit, request, quota, n := h.Limit, h.Request, h.Quota, h.Containers
-		*h = *g
-		h.Limit, h.Request, h.Quota, h.Containers = limit, request, quota, n
+	w.Has.Merge(&other.Has)
+}
+
+// Merge adds what the containers of another node have. Of those that differ, the older Go and the larger of the other
+// figures count, GOGC=off is the largest, and all have to follow the quota. Those of a node without containers count if
+// no node has one. The order of nodes does not matter.
+func (h *Has) Merge(o *Has) {
+	switch {
+	case h.Containers > 0 && o.Containers == 0:
+	case h.Containers == 0 && o.Containers > 0:
+		h.Minor, h.CPUs, h.Procs, h.GOGC, h.Bound, h.Aware = o.Minor, o.CPUs, o.Procs, o.GOGC, o.Bound, o.Aware
+	default:
+		switch {
+		case o.Minor == 0 && h.Minor > 0:
+		case h.Minor == 0 && o.Minor > 0:
+			h.Minor, h.Aware = o.Minor, o.Aware
+		default:
+			h.Minor, h.Aware = min(h.Minor, o.Minor), h.Aware && o.Aware
+		}
+		h.CPUs, h.Procs, h.Bound = max(h.CPUs, o.CPUs), max(h.Procs, o.Procs), max(h.Bound, o.Bound)
+		if h.GOGC == nil || o.GOGC != nil && *h.GOGC >= 0 && (*o.GOGC < 0 || *o.GOGC > *h.GOGC) {
+			h.GOGC = o.GOGC
+		}
 	}
+	h.Containers += o.Containers
+	h.Limit.Merge(o.Limit)
+	h.Request.Merge(o.Request)
+	h.Quota.Merge(o.Quota)
 }

@@ -5,6 +5,7 @@ package needs
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -42,7 +43,7 @@ func TestQuantile(t *testing.T) {
 				t.Errorf("%s: %v of %v, want %v", name, got, part, want)
 			}
 		}
-		if got, _ := s.Mean(); math.Abs(got/(sum(all)/float64(len(all)))-1) > 1e-9 {
+		if got := s.Sum / s.Seconds; math.Abs(got/(sum(all)/float64(len(all)))-1) > 1e-9 {
 			t.Errorf("%s: mean %v", name, got)
 		}
 	}
@@ -61,13 +62,11 @@ func TestSketchEdges(t *testing.T) {
 	if _, ok := s.Quantile(1); ok {
 		t.Error("a quantile of nothing")
 	}
-	if _, ok := s.Mean(); ok {
-		t.Error("a mean of nothing")
-	}
-	for _, v := range []float64{math.NaN(), math.Inf(1), -1} {
+	for _, v := range []float64{math.NaN(), math.Inf(1), -1, 1e300} {
 		s.Add(v, 15)
 	}
 	s.Add(1, 0)
+	s.Add(1, math.Inf(1))
 	if s.Seconds != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -82,7 +81,7 @@ func TestSketchEdges(t *testing.T) {
 	if got, _ := s.Quantile(0.91); got < 2 || got > 2.1 {
 		t.Errorf("%v", got)
 	}
-	for _, order := range [][]float64{{1e-3, 1, 1e3, 1e6, 1e12}, {1e12, 1e6, 1e3, 1, 1e-3}, {1e6, 1e-3, 1e300, 1e12, 1}} {
+	for _, order := range [][]float64{{1e-3, 1, 1e3, 1e6, 1e12}, {1e12, 1e6, 1e3, 1, 1e-3}, {1e6, 1e-3, 1e18, 1e12, 1}} {
 		s = Sketch{}
 		most := slices.Max(order)
 		for _, v := range order {
@@ -97,11 +96,64 @@ func TestSketchEdges(t *testing.T) {
 	}
 }
 
-func sum32(all weights) (n float32) {
-	for _, v := range all {
-		n += v
+func sum32(all buckets) (n float32) {
+	for _, b := range all {
+		n += b.seconds
 	}
 	return n
+}
+
+// TestSketchSpan: one high value leaves the low ones as they are; with too many the lowest become one.
+func TestSketchSpan(t *testing.T) {
+	var s Sketch
+	s.Add(1, 15)
+	for range 4000 {
+		s.Add(0.005, 15)
+	}
+	if got, _ := s.Quantile(0.95); got < 0.005 || got > 1.05001*0.005 {
+		t.Errorf("%v", got)
+	}
+	s = Sketch{}
+	for i := range int32(maxBuckets + 50) {
+		s.add(i, 1)
+	}
+	if b := s.Buckets[0]; len(s.Buckets) != maxBuckets || b != (bucket{50, 51}) || sum32(s.Buckets) != maxBuckets+50 {
+		t.Errorf("%d buckets, %v", len(s.Buckets), b)
+	}
+}
+
+// TestClockSetBack: what an agent writes after the clock was set back is not damaged, and an instant has no monotonic
+// clock, which would hide that.
+func TestClockSetBack(t *testing.T) {
+	w := &Workload{First: noon, Last: noon.Add(-time.Hour)}
+	text, err := (&Document{Workloads: []*Workload{w}}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := Decode(bytes.NewReader(text)); err != nil || !d.Workloads[0].First.Equal(noon.Add(-time.Hour)) {
+		t.Error(err)
+	}
+	now := time.Now()
+	if w.DecayTo(now); w.Last != now.Round(0) {
+		t.Errorf("%v", w.Last)
+	}
+}
+
+// TestMergeHas: what containers of three nodes have is the same in any order.
+func TestMergeHas(t *testing.T) {
+	all := []Has{
+		{Containers: 1, Minor: 26, CPUs: 4, Procs: 4, GOGC: new(100), Bound: 1, Aware: true}, {Containers: 2, Minor: 24, CPUs: 8, Procs: 2, GOGC: new(-1)},
+		{Containers: 1, CPUs: 2}, {Minor: 18, CPUs: 64, GOGC: new(400), Bound: 1 << 40},
+	}
+	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 3, 0, 1}, {1, 0, 3, 2}} {
+		h := all[order[0]]
+		for _, i := range order[1:] {
+			h.Merge(&all[i])
+		}
+		if h.Containers != 4 || h.Minor != 24 || h.CPUs != 8 || h.Procs != 4 || h.GOGC == nil || *h.GOGC != -1 || h.Bound != 1 || h.Aware {
+			t.Errorf("%v: %+v", order, h)
+		}
+	}
 }
 
 // TestDecay: a peak of one scan among a program that goes on is there after seven days, and forgotten after nine.
@@ -159,7 +211,7 @@ func seen(hours int, live float64, end time.Time) *Workload {
 // TestMerge: two nodes say the same as one that has seen both, in either order.
 func TestMerge(t *testing.T) {
 	a, b := seen(5, 100, noon), seen(3, 300, noon.Add(-2*time.Hour))
-	x, y := *a, *b
+	x, y := *seen(5, 100, noon), *seen(3, 300, noon.Add(-2*time.Hour))
 	x.Merge(b)
 	y.Merge(a)
 	for _, m := range []*Workload{&x, &y} {
@@ -249,8 +301,14 @@ func TestFile(t *testing.T) {
 		"wrong type":    {`{"kind":"snug-needs","version":1,"workloads":7}`, ErrBroken},
 		"null":          {`{"kind":"snug-needs","version":1,"workloads":[null]}`, ErrBroken},
 		"negative":      {`{"kind":"snug-needs","version":1,"workloads":[{"used_bytes":{"seconds":-1}}]}`, ErrBroken},
-		"many buckets":  {`{"kind":"snug-needs","version":1,"workloads":[{"used_bytes":{"buckets":[` + strings.Repeat("1,", 100) + `1]}}]}`, ErrBroken},
-		"far bucket":    {`{"kind":"snug-needs","version":1,"workloads":[{"used_bytes":{"first":99999999,"buckets":[1]}}]}`, ErrBroken},
+		"many buckets":  {`{"kind":"snug-needs","version":1,"workloads":[{"used_bytes":{"buckets":[` + manyPairs() + `]}}]}`, ErrBroken},
+		"far bucket":    {`{"kind":"snug-needs","version":1,"workloads":[{"used_bytes":{"buckets":[[30000,1]]}}]}`, ErrBroken},
+		"no order":      {`{"kind":"snug-needs","version":1,"workloads":[{"used_bytes":{"buckets":[[7,1],[7,1]]}}]}`, ErrBroken},
+		"no pair":       {`{"kind":"snug-needs","version":1,"workloads":[{"used_bytes":{"buckets":[[7]]}}]}`, ErrBroken},
+		"no number":     {`{"kind":"snug-needs","version":1,"workloads":[{"used_bytes":{"buckets":[1,2]}}]}`, ErrBroken},
+		"vast sum":      {`{"kind":"snug-needs","version":1,"workloads":[{"used_bytes":{"sum":1e308}}]}`, ErrBroken},
+		"vast limit":    {`{"kind":"snug-needs","version":1,"workloads":[{"has":{"memory_limit_bytes":{"n":1,"sum":1e19}}}]}`, ErrBroken},
+		"vast count":    {`{"kind":"snug-needs","version":1,"workloads":[{"has":{"containers":9000000000000000000}}]}`, ErrBroken},
 		"many":          {`{"kind":"snug-needs","version":1,"workloads":[` + strings.Repeat("{},", MaxWorkloads) + `{}]}`, ErrBroken},
 		"too long":      {`{"kind":"snug-needs"` + strings.Repeat(" ", MaxBytes) + `}`, ErrForeign},
 		"nothing in it": {`{"kind":"snug-needs","version":1,"workloads":[]}`, nil},
@@ -261,6 +319,15 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// manyPairs are one bucket too many.
+func manyPairs() string {
+	var all []string
+	for i := range maxBuckets + 1 {
+		all = append(all, fmt.Sprintf("[%d,1]", i))
+	}
+	return strings.Join(all, ",")
+}
+
 // TestFileSize: a node full of workloads with full sketches stays below the bound.
 func TestFileSize(t *testing.T) {
 	d := &Document{}
@@ -269,14 +336,14 @@ func TestFileSize(t *testing.T) {
 		w := seen(1, 100, noon)
 		w.Namespace, w.Workload, w.Why = strings.Repeat("n", 63), strings.Repeat("w", 253), strings.Repeat("y", maxWhy)
 		for _, s := range w.sketches() {
-			for i := range 3 * maxBuckets {
-				s.add(i, 1e5*r.Float32())
+			for i := range int32(maxBuckets + 1) {
+				s.add(highest-i, 1e4+1e4*r.Float32())
 			}
 		}
 		d.Workloads = append(d.Workloads, w)
 	}
 	text, err := d.Encode()
-	if err != nil || len(text) > MaxBytes/2 {
+	if err != nil || len(text) > MaxBytes || len(text) < MaxBytes/2 {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	if _, err := Decode(bytes.NewReader(text)); err != nil {

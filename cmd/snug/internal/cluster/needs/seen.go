@@ -56,7 +56,9 @@ func (w *Workload) Size() *size.Seen {
 	share(&s.Goal, w.Goal, w.GoalFor)
 	share(&s.Throttled, w.Throttle.Part, w.Throttle.Whole)
 	h := &w.Has
-	share(&s.Quota, h.Quota.Least*float64(h.Quota.N), float64(h.Quota.N))
+	if h.Quota.N > 0 {
+		s.Quota.Know(h.Quota.Least, "")
+	}
 	if h.Limit.N > 0 {
 		s.Limit.Know(int64(h.Limit.Least), "")
 	}

@@ -5,6 +5,9 @@
 package needs
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -12,28 +15,37 @@ import (
 
 // Sketch is the distribution of a figure over time, in exponential buckets whose weights decay. The idea is
 // the decaying histogram of Kubernetes' VPA (autoscaler, vertical-pod-autoscaler/pkg/recommender/util), and so are
-// the width of the buckets and the half-life. It keeps few buckets: if a value needs one too many, the lowest two
-// become one, so that high quantiles stay right, as in DDSketch (Masson, Rim, Lee, VLDB 2019).
+// the width of the buckets and the half-life. Only buckets that are not empty are kept. If there are too many, the lowest
+// becomes part of the one above it, so that high quantiles stay right, as in DDSketch (Masson, Rim, Lee, VLDB 2019).
 //
 // A value weighs as many seconds as it held.
 type Sketch struct {
 	Seconds float64 `json:"seconds"`           // all of them, decayed
 	Sum     float64 `json:"sum"`               // of values times seconds
 	Zero    float64 `json:"zero,omitempty"`    // seconds below least
-	First   int     `json:"first,omitempty"`   // number of the first of Buckets
-	Buckets weights `json:"buckets,omitempty"` // bucket i begins at least times growth to the power of i
+	Buckets buckets `json:"buckets,omitempty"` // sorted by number
 }
 
-// weights are seconds.
-type weights []float32
+// bucket has the values from least times growth to the power of its number.
+type bucket struct {
+	number  int32
+	seconds float32
+}
+
+type buckets []bucket
 
 const (
-	// growth is from one bucket to the next: a quantile is at most so much larger than the value.
+	// growth is from the lower end of a bucket to its upper end, so a quantile is at most 5 % above the value.
 	growth = 1.05
 	// least is where bucket 0 begins: a thousandth of a core, and less than a byte.
 	least = 1e-3
-	// maxBuckets span a factor of 22.
-	maxBuckets = 64
+	// most bounds a value: no figure is larger. highest is the number of no bucket below it.
+	most    = 1e18
+	highest = 1000
+	// maxBuckets span a factor of 265,000 if none is empty: from 0.004 cores to 1,000.
+	maxBuckets = 256
+	// maxSum bounds what is summed up of a node, so that the sum of all nodes is finite.
+	maxSum = 1e30
 	// HalfLife is after how many seconds a value weighs half: a day.
 	HalfLife = 24 * 3600
 	// forgotten are the seconds below which a bucket is dropped: those of one scan of 15 s are after eight days, which is
@@ -41,9 +53,9 @@ const (
 	forgotten = 0.05
 )
 
-// Add adds a value that held for some seconds. Values below 0 and NaN are ignored.
+// Add adds a value that held for some seconds. NaN and values below 0 or above most are ignored.
 func (s *Sketch) Add(v, seconds float64) {
-	if !(v >= 0 && seconds > 0) || math.IsInf(v, 1) {
+	if !(v >= 0 && v <= most && seconds > 0 && seconds <= maxSum) {
 		return
 	}
 	s.Seconds += seconds
@@ -52,115 +64,115 @@ func (s *Sketch) Add(v, seconds float64) {
 		s.Zero += seconds
 		return
 	}
-	s.add(int(math.Log(v/least)/math.Log(growth)), float32(seconds))
+	s.add(int32(math.Log(v/least)/math.Log(growth)), float32(seconds))
 }
 
-func (s *Sketch) add(i int, seconds float32) {
-	switch n := len(s.Buckets); {
-	case n == 0:
-		s.First = i
-	case i < s.First:
-		i = max(i, s.First+n-maxBuckets)
-		s.Buckets = slices.Concat(make(weights, s.First-i), s.Buckets)
-		s.First = i
-	case i >= s.First+maxBuckets:
-		low := i - maxBuckets + 1
-		drop, sum := min(low-s.First, n), float32(0)
-		for _, w := range s.Buckets[:drop] {
-			sum += w
-		}
-		if s.Buckets = slices.Delete(s.Buckets, 0, drop); len(s.Buckets) == 0 {
-			s.Buckets = append(s.Buckets, 0)
-		}
-		s.First = low
-		s.Buckets[0] += sum
+func (s *Sketch) add(number int32, seconds float32) {
+	i, found := slices.BinarySearchFunc(s.Buckets, number, func(b bucket, n int32) int { return cmp.Compare(b.number, n) })
+	if found {
+		s.Buckets[i].seconds += seconds
+		return
 	}
-	for len(s.Buckets) <= i-s.First {
-		s.Buckets = append(s.Buckets, 0)
+	s.Buckets = slices.Insert(s.Buckets, i, bucket{number, seconds})
+	if len(s.Buckets) > maxBuckets {
+		s.Buckets[1].seconds += s.Buckets[0].seconds
+		s.Buckets = slices.Delete(s.Buckets, 0, 1)
 	}
-	s.Buckets[i-s.First] += seconds
 }
 
 // Decay multiplies all weights, and drops what is forgotten.
 func (s *Sketch) Decay(factor float64) {
 	s.Seconds, s.Sum, s.Zero = s.Seconds*factor, s.Sum*factor, s.Zero*factor
-	begin, end := -1, 0
 	for i := range s.Buckets {
-		if s.Buckets[i] *= float32(factor); s.Buckets[i] < forgotten {
-			s.Buckets[i] = 0
-			continue
-		}
-		if end = i + 1; begin < 0 {
-			begin = i
-		}
+		s.Buckets[i].seconds *= float32(factor)
 	}
-	if begin < 0 {
-		s.First, s.Buckets = 0, nil
-		if s.Zero < forgotten {
+	s.Buckets = slices.DeleteFunc(s.Buckets, func(b bucket) bool { return b.seconds < forgotten })
+	if len(s.Buckets) == 0 {
+		if s.Buckets = nil; s.Zero < forgotten {
 			*s = Sketch{}
 		}
-		return
 	}
-	s.Buckets = slices.Delete(s.Buckets[:end], 0, begin)
-	s.First += begin
 }
 
 // Merge adds another distribution of the same figure.
 func (s *Sketch) Merge(o *Sketch) {
 	s.Seconds, s.Sum, s.Zero = s.Seconds+o.Seconds, s.Sum+o.Sum, s.Zero+o.Zero
-	for i, w := range o.Buckets {
-		if w > 0 {
-			s.add(o.First+i, w)
-		}
+	for _, b := range o.Buckets {
+		s.add(b.number, b.seconds)
 	}
 }
 
-// Mean returns the mean; false if there is nothing.
-func (s *Sketch) Mean() (float64, bool) {
-	if s.Seconds <= 0 {
-		return 0, false
-	}
-	return s.Sum / s.Seconds, true
-}
-
-// Quantile returns a value that was not passed in a part of the time, 0 to 1: the upper end of its bucket, at most 5 %
-// more than it was. It is false if there is nothing.
+// Quantile returns a value that was not passed in a part of the time, 0 to 1: the upper end of its bucket, which is at
+// most 5 % above the value, unless its bucket was the lowest of too many. It is false if there is nothing.
 func (s *Sketch) Quantile(part float64) (float64, bool) {
 	total := s.Zero
-	for _, w := range s.Buckets {
-		total += float64(w)
+	for _, b := range s.Buckets {
+		total += float64(b.seconds)
 	}
 	if total <= 0 {
 		return 0, false
 	}
 	below, v := s.Zero, 0.0
-	for i, w := range s.Buckets {
+	for _, b := range s.Buckets {
 		if below > 0 && below >= part*total {
 			break
 		}
-		if w > 0 {
-			below, v = below+float64(w), least*math.Pow(growth, float64(s.First+i+1))
-		}
+		below, v = below+float64(b.seconds), least*math.Pow(growth, float64(b.number+1))
 	}
 	return v, true
 }
 
 // valid reports whether it can be one that was written by this package.
 func (s *Sketch) valid() bool {
-	if !(s.Seconds >= 0 && s.Sum >= 0 && s.Zero >= 0) || math.IsInf(s.Seconds+s.Sum+s.Zero, 0) || len(s.Buckets) > maxBuckets || s.First < -1 || s.First > 1<<15 {
-		return false
+	for _, n := range [...]float64{s.Seconds, s.Sum, s.Zero} {
+		if !(n >= 0 && n <= maxSum) {
+			return false
+		}
 	}
-	return !slices.ContainsFunc(s.Buckets, func(w float32) bool { return !(w >= 0 && w <= math.MaxFloat32) })
+	before := int32(-1)
+	for _, b := range s.Buckets {
+		if b.number <= before || b.number > highest || !(b.seconds >= 0 && b.seconds <= maxSum) {
+			return false
+		}
+		before = b.number
+	}
+	return len(s.Buckets) <= maxBuckets
 }
 
-// MarshalJSON writes three digits of each: the file of an agent is small.
-func (w weights) MarshalJSON() ([]byte, error) {
+// MarshalJSON writes pairs of a number and three digits of the seconds: the file of an agent is small.
+func (all buckets) MarshalJSON() ([]byte, error) {
 	text := []byte{'['}
-	for i, n := range w {
+	for i, b := range all {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = strconv.AppendFloat(text, float64(n), 'g', 3, 32)
+		text = strconv.AppendInt(append(text, '['), int64(b.number), 10)
+		text = strconv.AppendFloat(append(text, ','), float64(b.seconds), 'g', 3, 32)
+		text = append(text, ']')
 	}
 	return append(text, ']'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. It fails if that are no pairs, or a number is not whole.
+func (all *buckets) UnmarshalJSON(text []byte) error {
+	var pairs [][]json.Number
+	if err := json.Unmarshal(text, &pairs); err != nil {
+		return err
+	}
+	*all = make(buckets, len(pairs))
+	for i, p := range pairs {
+		if len(p) != 2 {
+			return errors.New("no pair")
+		}
+		n, err := strconv.ParseInt(p[0].String(), 10, 32)
+		if err != nil {
+			return err
+		}
+		seconds, err := strconv.ParseFloat(p[1].String(), 32)
+		if err != nil {
+			return err
+		}
+		(*all)[i] = bucket{int32(n), float32(seconds)}
+	}
+	return nil
 }
