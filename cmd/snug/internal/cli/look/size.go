@@ -35,6 +35,7 @@ type sizing struct {
 	prices   flagvalue.Text // "" = the default, or that of a saved answer
 	html     flagvalue.Text
 	patch    bool
+	old      bool // the answer is a saved one
 }
 
 // NewSize returns the command that says which container a running program needs.
@@ -109,6 +110,7 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 				if cmd.Flags().Changed("for") {
 					return message.Usage("--for with a saved answer, "+message.Typed(args[0]), "name a process to watch, or leave --for out")
 				}
+				f.old = true
 				d, err = f.saved(ctx, args[0])
 			} else {
 				d, err = f.watch(ctx, u, args[0], &found[0])
@@ -171,6 +173,9 @@ func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) 
 func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 	if f.patch {
 		hint, not := "watch longer: --for 10m", "not seen: "
+		if f.old {
+			hint = "watch longer: snug size PID --for 10m --json"
+		}
 		if d.Search != nil {
 			hint, not = "allow more with --slo, or less load with --rate", "not shown: "
 		}

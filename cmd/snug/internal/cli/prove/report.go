@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/top"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -225,6 +226,9 @@ func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err e
 	}
 	if v, ok := d.(*finding.Verdict); ok && (v.Limits == nil || v.Plan == nil) {
 		return nil, nil, message.Failed("damaged document of kind "+finding.KindVerdict+": a part is missing, "+name, savedHint)
+	}
+	if s, ok := d.(*finding.Size); ok && size.Possible(s) != nil {
+		return nil, nil, message.Failed(size.ErrDamaged.Error()+", "+name, savedHint)
 	}
 	return d, rest, nil
 }

@@ -38,7 +38,7 @@ func (f *File) Size(c *Container, w Wanted) (*File, *Container, error) {
 		case what == "":
 			return f, c, nil
 		case !ok || e.Users() != 1:
-			return nil, nil, errors.New(what + ": " + errShape.Error())
+			return nil, nil, errors.New(what + ": " + c.hurdle(&w, what))
 		}
 		after, err := f.Apply([]Edit{e})
 		if err != nil {
@@ -62,6 +62,9 @@ func (c *Container) step(w *Wanted) (e Edit, what string, ok bool) {
 	cn := t.node(c.node)
 	if cn == nil || cn.Kind != yaml.MappingNode {
 		return e, "the resources", false
+	}
+	if tangled(cn) != "" {
+		return e, "the container", false
 	}
 	var all []*yaml.Node
 	for _, of := range []struct {
@@ -108,6 +111,56 @@ func (c *Container) step(w *Wanted) (e Edit, what string, ok bool) {
 	return e, "", false
 }
 
+// hurdle returns why a container does not get what it lacks.
+func (c *Container) hurdle(w *Wanted, what string) string {
+	t := c.Pod.Object.tree()
+	if t == nil {
+		return errShape.Error()
+	}
+	if cn := t.node(c.node); cn != nil {
+		if why := tangled(cn); why != "" {
+			return why
+		}
+		env, _ := value(cn, "env")
+		if slices.Contains(w.Env, Pair{what, ""}) && env != nil && len(env.Content) == 1 && !anchored(env) && !t.needed(cn, env, 0) {
+			return "it is the only variable, and env cannot be removed with it"
+		}
+	}
+	return errShape.Error()
+}
+
+// tangled returns what makes the keys of a container, its resources or its variables mean something else than they do where they
+// are written; "" = nothing.
+func tangled(cn *yaml.Node) string {
+	all := []*yaml.Node{cn}
+	for i := 0; i < len(all); i++ { // all grows
+		keys := map[string]bool{}
+		for j := 0; j+1 < len(all[i].Content); j += 2 {
+			key, of := all[i].Content[j], follow(all[i].Content[j+1])
+			switch {
+			case key.Kind != yaml.ScalarNode:
+				return errShape.Error()
+			case key.Tag == "!!merge":
+				return "a merge key is in the way, <<"
+			case keys[key.Value]:
+				return "a second " + key.Value + " is in the way"
+			}
+			keys[key.Value] = true
+			switch at := key.Value; {
+			case of.Kind == yaml.MappingNode && (i == 0 && at == "resources" || i > 0 && (at == "requests" || at == "limits")):
+				all = append(all, of)
+			case of.Kind == yaml.SequenceNode && i == 0 && at == "env":
+				for _, item := range of.Content {
+					if item = follow(item); item.Kind == yaml.MappingNode {
+						all = append(all, item)
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // variable returns the edit that sets or removes a variable; todo is false if it is as wanted.
 func (c *Container) variable(t *tree, cn *yaml.Node, want Pair) (e Edit, todo, ok bool) {
 	var has []*Env
@@ -122,6 +175,9 @@ func (c *Container) variable(t *tree, cn *yaml.Node, want Pair) (e Edit, todo, o
 	case len(has) == 1 && want.Value == "":
 		if e, ok = c.RemoveEnv(has[0]); !ok {
 			e, ok = t.removeFlow(cn, has[0])
+		}
+		if !ok {
+			e, ok = t.removeLast(cn, has[0])
 		}
 		return e, true, ok
 	case want.Value == "" || len(has) == 1 && has[0].From == Literal && has[0].Value.Text == want.Value && has[0].Value.String:
@@ -169,6 +225,34 @@ func (t *tree) removeFlow(cn *yaml.Node, e *Env) (Edit, bool) {
 		return Edit{}, false
 	}
 	return t.edit(env, start, end, "", splice{index: i, remove: 1})
+}
+
+// removeLast removes env with the only variable in it. ok is false if it is not on lines of its own, or has lines of comments.
+func (t *tree) removeLast(cn *yaml.Node, e *Env) (Edit, bool) {
+	d := t.doc
+	for i := 0; i+1 < len(cn.Content); i += 2 {
+		key, env := cn.Content[i], cn.Content[i+1]
+		if key.Value != "env" {
+			continue
+		}
+		begin, ok := d.offset(key)
+		end, ok2 := d.last(env)
+		if !ok || !ok2 || cn.Style&yaml.FlowStyle != 0 || len(env.Content) != 1 || env.Content[0] != t.node(e.node) || anchored(env) || t.needed(cn, env, 0) {
+			return Edit{}, false
+		}
+		line, _ := d.file.around(begin)
+		end = d.file.next(end)
+		if len(bytes.Trim(d.file.Text[line:begin], " ")) > 0 {
+			return Edit{}, false
+		}
+		for text := range bytes.Lines(d.file.Text[line:end]) {
+			if bytes.HasPrefix(bytes.TrimLeft(text, " \t"), []byte("#")) {
+				return Edit{}, false
+			}
+		}
+		return t.edit(cn, line, end, "", splice{index: i, remove: 2})
+	}
+	return Edit{}, false
 }
 
 // setLiteral is SetLiteral for a valueFrom with comments inside: they follow the value.

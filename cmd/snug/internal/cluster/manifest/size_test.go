@@ -162,18 +162,58 @@ func TestSizeJSON(t *testing.T) {
 // TestSizeRefuses: what others share, or cannot be set alone, stays as it is, and the reason names it.
 func TestSizeRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"shared":      {"  - name: app\n    image: app\n    resources: &r\n      limits:\n        memory: 1Gi\n  - name: b\n    image: b\n    resources: *r\n", "the requests"},
-		"an alias":    {"  - name: app\n    image: app\n    resources: &r\n      limits: {memory: 1Gi}\n  - name: b\n    image: b\n    resources: *r\n", "the re"},
-		"twice":       {"  - name: app\n    image: app\n    env:\n    - {name: GOMEMLIMIT, value: 1GiB}\n    - {name: GOMEMLIMIT, value: 2GiB}\n", "GOMEMLIMIT"},
-		"in use":      {"  - name: app\n    image: app\n    args: [-p, $(GOMAXPROCS)]\n    env:\n    - name: A\n      value: b\n    - name: GOMAXPROCS\n      value: \"2\"\n", "GOMAXPROCS"},
-		"block style": {"  - name: app\n    image: app\n    resources:\n      requests:\n        cpu: >-\n          1\n        memory: 1Gi\n", "the cpu of the requests"},
+		"shared":               {"  - name: app\n    image: app\n    resources: &r\n      limits:\n        memory: 1Gi\n  - name: b\n    image: b\n    resources: *r\n", "the requests"},
+		"an alias":             {"  - name: app\n    image: app\n    resources: &r\n      limits: {memory: 1Gi}\n  - name: b\n    image: b\n    resources: *r\n", "the re"},
+		"twice":                {"  - name: app\n    image: app\n    env:\n    - {name: GOMEMLIMIT, value: 1GiB}\n    - {name: GOMEMLIMIT, value: 2GiB}\n", "GOMEMLIMIT"},
+		"in use":               {"  - name: app\n    image: app\n    args: [-p, $(GOMAXPROCS)]\n    env:\n    - name: A\n      value: b\n    - name: GOMAXPROCS\n      value: \"2\"\n", "GOMAXPROCS"},
+		"block style":          {"  - name: app\n    image: app\n    resources:\n      requests:\n        cpu: >-\n          1\n        memory: 1Gi\n", "the cpu of the requests"},
+		"a merge":              {"  - name: app\n    image: app\n    <<: {env: [{name: A, value: b}]}\n", "the container: a merge key"},
+		"a merge of an anchor": {"  - name: app\n    image: app\n    <<: *b\n", "the container: a merge key"},
+		"a merge of resources": {"  - name: app\n    image: app\n    resources:\n      <<: {limits: {memory: 1Gi}}\n      requests: {cpu: 1}\n", "the container: a merge key"},
+		"a merge of limits":    {"  - name: app\n    image: app\n    resources:\n      limits:\n        <<: {memory: 1Gi}\n        cpu: 1\n", "the container: a merge key"},
+		"a merge of variables": {"  - name: app\n    image: app\n    env:\n    - <<: {name: A}\n      value: b\n", "the container: a merge key"},
+		"resources twice":      {"  - name: app\n    image: app\n    resources: {limits: {memory: 1Gi}}\n    resources: {limits: {cpu: 1}}\n", "the container: a second resources is"},
+		"variables twice":      {"  - name: app\n    image: app\n    env:\n    - {name: A, value: b}\n    env:\n    - {name: B, value: b}\n", "the container: a second env is"},
+		"memory twice":         {"  - name: app\n    image: app\n    resources: {limits: {memory: 1Gi, memory: 2Gi}}\n", "the container: a second memory is"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := Parse("p.yaml", []byte(podHead+c.text))
+			head := podHead
+			if strings.Contains(c.text, "*b") {
+				head = "x-b: &b {env: [{name: A, value: b}]}\n" + head
+			}
+			f := Parse("p.yaml", []byte(head+c.text))
 			all := f.Objects[0].Pods[0].Containers
 			_, _, err := f.Size(all[slices.IndexFunc(all, func(c *Container) bool { return name != "an alias" || c.Name == "b" })], wanted)
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestSizeLastVariable: env goes with its only variable, or the reason says why not.
+func TestSizeLastVariable(t *testing.T) {
+	const head, rest = podHead + "  - name: app\n    image: app\n", "    resources: {requests: {cpu: 120m, memory: 336Mi}, limits: {cpu: 1000m, memory: 336Mi}}\n"
+	less := wanted
+	less.Env = []Pair{{"GOMEMLIMIT", ""}, {"GOMAXPROCS", ""}}
+	for name, c := range map[string]struct{ text, want string }{
+		"alone":     {"    env:\n    - name: GOMAXPROCS\n      value: \"2\" # two\n", ""},
+		"indented":  {"    env:\n      - {name: GOMAXPROCS, value: \"2\"}\n", ""},
+		"brackets":  {"    env: [{name: GOMAXPROCS, value: \"2\"}]\n", "    env: []\n"},
+		"commented": {"    env:\n    # - name: GOGC\n    - name: GOMAXPROCS\n      value: \"2\"\n", "!GOMAXPROCS: it is the only variable, and env cannot be removed with it"},
+		"in use":    {"    args: [$(GOMAXPROCS)]\n    env:\n    - name: GOMAXPROCS\n      value: \"2\"\n", "!GOMAXPROCS: " + errShape.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, text := range []string{head + c.text + rest, head + rest + c.text} {
+				f := Parse("p.yaml", []byte(text))
+				after, _, err := f.Size(f.Objects[0].Pods[0].Containers[0], less)
+				if why, refused := strings.CutPrefix(c.want, "!"); refused {
+					if err == nil || err.Error() != why {
+						t.Errorf("%v", err)
+					}
+				} else if err != nil || string(after.Text) != strings.Replace(text, c.text, c.want, 1) {
+					t.Errorf("%v\n%s", err, after.Text)
+				}
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
@@ -70,6 +71,9 @@ func ReadSize(ctx context.Context, name string) (*finding.Size, error) {
 		if v.Why == "" { // it would read as "leave it alone"
 			return nil, message.Failed("damaged document of kind size: a value is missing, "+name, hint)
 		}
+	}
+	if err := size.Possible(s); err != nil {
+		return nil, message.Failed(err.Error()+", "+name, hint)
 	}
 	return s, nil
 }

@@ -16,8 +16,36 @@ var (
 	ErrDamaged = errors.New("damaged document of kind size: a figure is out of range")
 )
 
-// most is the largest plausible figure, an EiB.
-const most = 1 << 60
+// most is the largest plausible figure, an EiB. Those of CPU are in cores.
+const (
+	most                  = 1 << 60
+	leastCores, mostCores = 1e-3, 1e6
+)
+
+// Possible returns an error if a decided value is one that no answer has.
+func Possible(d *finding.Size) error {
+	memory, request, limit := d.Memory.Value, d.CPURequest.Value, d.CPULimit.Value
+	for _, v := range [...]struct {
+		n         *float64
+		low, high float64
+		whole     bool
+	}{
+		{memory, mib, most, false}, {request, leastCores, mostCores, false}, {limit, leastCores, mostCores, false},
+		{d.GOMAXPROCS.Value, 1, mostCores, true}, {d.GOMEMLIMIT.Value, mib, upTo(memory, most), true}, {request, 0, upTo(limit, mostCores), false},
+	} {
+		if v.n != nil && (!(*v.n >= v.low && *v.n <= v.high) || v.whole && *v.n != math.Trunc(*v.n)) {
+			return ErrDamaged
+		}
+	}
+	return nil
+}
+
+func upTo(n *float64, most float64) float64 {
+	if n != nil {
+		return *n
+	}
+	return most
+}
 
 // Again decides once more from the facts of a saved answer, with another price.
 func Again(d *finding.Size, price Price) (*finding.Size, error) {
@@ -35,7 +63,7 @@ func Again(d *finding.Size, price Price) (*finding.Size, error) {
 	}
 	again := Decide(s, price)
 	again.Target, again.Go, again.Unknown, again.Next = d.Target, d.Go, d.Unknown, d.Next
-	return again, nil
+	return again, Possible(again)
 }
 
 // Gaps returns the unknown figures of what was seen, as the document lists them.

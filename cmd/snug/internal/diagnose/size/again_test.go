@@ -57,6 +57,38 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestPossible: values that no container can have are damage, and unknown ones are not.
+func TestPossible(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   func(*finding.Size) *finding.SizeValue
+		good []float64
+		bad  []float64
+	}{
+		"memory":     {func(d *finding.Size) *finding.SizeValue { return &d.Memory }, []float64{100 * mib, 1 << 60}, []float64{-1, 0, mib - 1, 1e300, 90 * mib}},
+		"GOMEMLIMIT": {func(d *finding.Size) *finding.SizeValue { return &d.GOMEMLIMIT }, []float64{48 * mib, 100 * mib}, []float64{-1, 0, 1.5, 50*mib + 0.5, 101 * mib}},
+		"request":    {func(d *finding.Size) *finding.SizeValue { return &d.CPURequest }, []float64{0.001, 2}, []float64{-3, 0, 1e-4, 2.1, 1e308}},
+		"limit":      {func(d *finding.Size) *finding.SizeValue { return &d.CPULimit }, []float64{0.5, 1e6}, []float64{-1, 0, 0.4, 1e7, 1e308}},
+		"GOMAXPROCS": {func(d *finding.Size) *finding.SizeValue { return &d.GOMAXPROCS }, []float64{1, 4}, []float64{-7, 0, 2.5, 1e300}},
+	} {
+		for i, n := range append(c.good, c.bad...) {
+			d := &finding.Size{}
+			for _, v := range []struct {
+				v *finding.SizeValue
+				n float64
+			}{{&d.Memory, 100 * mib}, {&d.GOMEMLIMIT, 91 * mib}, {&d.CPURequest, 0.5}, {&d.CPULimit, 2}, {&d.GOMAXPROCS, 2}} {
+				v.v.Value = &v.n
+			}
+			c.of(d).Value = &n
+			if err := Possible(d); (err != nil) != (i >= len(c.good)) {
+				t.Errorf("%s %v: %v", name, n, err)
+			}
+		}
+	}
+	if err := Possible(&finding.Size{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // FuzzAgain: any figures give an answer that can be written, or an error.
 func FuzzAgain(f *testing.F) {
 	s := seen()

@@ -67,6 +67,9 @@ const (
 	marking = 0.25
 )
 
+// endless is why there is no memory limit where nothing ends the growth of the heap.
+const endless = "with GOGC=off and no GOMEMLIMIT its heap grows without end"
+
 // Decide returns the container for a program.
 func Decide(s *Seen, price Price) *finding.Size {
 	seen := *s // margin, lives and cores are decided here
@@ -184,12 +187,17 @@ func (a *answer) memory() {
 			if n, why := s.goMemLimit(limit); n > 0 {
 				break
 			} else if i == 200 {
-				a.Memory.Why, a.GOMEMLIMIT.Why = "with GOGC=off and no GOMEMLIMIT its heap grows without end", why
+				a.Memory.Why, a.GOMEMLIMIT.Why = endless, why
 				return
 			}
 			limit = step(limit * 1.02)
 		}
 		a.choose(limit, "all that was used, because what of it is garbage is unknown: "+why)
+		return
+	}
+	if s.gogc() < 0 && s.Minor != 0 && s.Minor < 19 { // Go has no GOMEMLIMIT
+		_, why := s.goMemLimit(step(used))
+		a.Memory.Why, a.GOMEMLIMIT.Why = endless, why
 		return
 	}
 	least := s.fitting(s.limitFor(s.need()))

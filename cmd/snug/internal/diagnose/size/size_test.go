@@ -122,7 +122,8 @@ func TestDecide(t *testing.T) {
 		"old, and its heap grows": {func(s *Seen) {
 			s.Minor, s.Allocated, s.Growth = 18, figure.Of[float64]{}, know(70*mib)
 		}, 320, "bytes allocated unknown", "grew by 70 MiB in the watch, and as much is added"},
-		"nothing ends the heap": {func(s *Seen) { s.Minor, s.GOGC.N, s.Collections = 18, -1, 0 }, 0, "without end", ""},
+		"nothing ends the heap, with a model": {func(s *Seen) { off(s); s.Minor = 18 }, 0, "without end", ""},
+		"nothing ends the heap":               {func(s *Seen) { s.Minor, s.GOGC.N, s.Collections = 18, -1, 0 }, 0, "without end", ""},
 		"its goal fits in the least": {func(s *Seen) {
 			s.Live, s.LiveMost, s.Goal, s.Used, s.Other = know(mib/5), know(mib/4), know(4*mib), know(7*mib), know(0)
 			s.Allocated, s.GCCores, s.Rest = know(45*mib), know(0.002), know(5*mib)
