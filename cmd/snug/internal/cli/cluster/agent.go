@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -106,6 +107,9 @@ webhook cannot ask agents with --auth.`,
 			}
 			if o.state != "" && o.once {
 				return message.Usage("--state with --once", "leave one out")
+			}
+			if info, err := os.Stat(string(o.state)); err == nil && !info.IsDir() {
+				return message.Usage("--state needs a directory, "+message.Typed(string(o.state)), "name a directory for the file, such as /var/lib/snug")
 			}
 			if (o.cert == "") != (o.key == "") {
 				return message.Usage("--cert-file and --key-file belong together", "name both files, or none")

@@ -3,6 +3,8 @@
 package cluster
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +18,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/learned"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 // NewLearn returns the command that prints the ConfigMap of what was measured.
@@ -55,26 +58,24 @@ count. The ConfigMap has what FILE has, and nothing of before.`,
 					return message.Usage("no reader accepts this day, --until "+message.Typed(until), "write one from 2000-01-01 to 2099-12-31")
 				}
 			}
-			from, file := io.Reader(u.In), args[0]
-			if file != "-" {
-				f, err := os.Open(file)
-				if err != nil {
-					return message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(file), "each line of it is "+learned.RowForm)
-				}
-				defer f.Close()
-				from = f
-			}
-			peaks, long, err := learned.ReadRows(from, day)
+			file := args[0]
+			peaks, long, err := readRows(u.In, file, day)
 			var wrong *learned.Wrong
 			if errors.As(err, &wrong) {
 				at := message.Typed(file)
 				if wrong.Line > 0 {
 					at += fmt.Sprintf(":%d", wrong.Line)
 				}
-				return message.Usage(message.Clean(wrong.What)+", "+at, "write "+learned.RowForm+", as: shop Deployment web app 300MiB 604800")
+				return message.Usage(message.Clean(wrong.What)+", "+at, cmp.Or(wrong.Hint, "write "+learned.RowForm+", as: shop Deployment web app 300MiB 604800"))
+			}
+			if err != nil {
+				return message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(file), "each line of it is "+learned.RowForm)
 			}
 			for _, key := range long {
 				u.Note("warning: left out, its key would have %d characters, and a ConfigMap's have at most %d: %s", len(key), podpatch.MaxKeyLen, key)
+			}
+			if len(peaks) == 0 {
+				return message.Failed("no rows that fit in a ConfigMap, "+message.Typed(file), "shorten the names of workloads and containers: a ConfigMap of none would clear what was measured")
 			}
 			if !peaks.Fits() {
 				return message.Failed(fmt.Sprintf("%d containers are more than fit in a ConfigMap", len(peaks)), "leave out those that need nothing else than the fixed share")
@@ -87,4 +88,22 @@ count. The ConfigMap has what FILE has, and nothing of before.`,
 	flags.StringVar(&to, "to", to, "`NAMESPACE/NAME` of the ConfigMap, learnedFrom in the configuration")
 	flags.StringVar(&until, "until", "", "`DAY` on which the measurements ended, 2026-11-27 (default today)")
 	return cmd
+}
+
+// readRows reads the rows of a file, or of stdin if it is -.
+func readRows(stdin io.Reader, file string, until time.Time) (peaks learned.Peaks, long []string, err error) {
+	var from *bounded.Source
+	if file == "-" {
+		from, err = bounded.Wrap(context.Background(), io.NopCloser(stdin), file, bounded.Limits{})
+	} else if _, err = os.Stat(file); err == nil { // it opens addresses, too
+		from, err = bounded.Open(context.Background(), file, bounded.Limits{})
+	}
+	if err == nil {
+		defer from.Close()
+		peaks, long, err = learned.ReadRows(from, until)
+	}
+	if why, ok := strings.CutSuffix(fmt.Sprint(err), ", "+file); ok {
+		err = errors.New(why)
+	}
+	return peaks, long, err
 }

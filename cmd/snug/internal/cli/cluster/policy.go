@@ -309,11 +309,13 @@ func measured(u *ui.UI, c *policy.Config, files []*manifest.File) learned.Peaks 
 			peaks, wrong := learned.ReadPeaks(o.Measured)
 			if len(wrong) > 0 {
 				u.Note("warning: %d of %d values of the ConfigMap %s cannot be read and are ignored, the first of the key %q", len(wrong), len(o.Measured), from, wrong[0])
+			} else if len(peaks) == 0 {
+				u.Note("warning: nothing was measured: the ConfigMap %s has nothing that can be read", from)
 			}
 			return peaks
 		}
 	}
-	u.Note("warning: nothing was measured: the ConfigMap %s is not among the manifests", from)
+	u.Note("warning: nothing was measured: the ConfigMap %s is not among the manifests, or has nothing that can be read", from)
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/lab"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
@@ -70,15 +71,25 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
   snug size --url http://127.0.0.1:8080/ --rate 300 --slo 'p99<50ms' -- ./server`,
 		Annotations: usage.AnotherProgram(),
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 && !trials.asked(cmd) {
+			if trials.asked(cmd) {
+				return nil
+			}
+			if err := trials.unused(); err != nil {
+				return err
+			}
+			if len(args) != 1 {
 				return message.Usage("name one process, "+cmd.CommandPath(), "snug ps lists the Go processes here")
 			}
 			return nil
 		},
 		ValidArgsFunction: completePids(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.duration < 5*time.Second || f.duration > 24*time.Hour {
-				return message.Usage("wrong value, --for "+f.duration.String(), "write 5s to a day")
+			least, most, hint := 5*time.Second, 24*time.Hour, "write 5s to a day"
+			if trials.asked(cmd) {
+				least, most, hint = lab.MinWatch, lab.MaxWatch, "write 10s to an hour"
+			}
+			if f.duration < least || f.duration > most {
+				return message.Usage("wrong value, --for "+f.duration.String(), hint)
 			}
 			var err error
 			if f.price, err = size.ParsePrice(string(f.prices)); err != nil {

@@ -46,7 +46,9 @@ func withPrometheus(u *ui.UI, cmd *cobra.Command) *cobra.Command {
 		}
 		ctx, stop := ui.UntilInterrupted()
 		defer stop()
+		u.Status("asking the Prometheus for the figures of a week, up to a minute; Ctrl-C ends it early")
 		d, err := p.Sizes(ctx, fleet.Filter{Names: names}, price)
+		u.Status("")
 		switch {
 		case ctx.Err() != nil:
 			return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
@@ -23,7 +24,8 @@ import (
 // sizeTrials are the flags and the run of snug size with a command: the container is found by experiment.
 type sizeTrials struct {
 	*lab.Size
-	ui *ui.UI
+	ui    *ui.UI
+	flags *pflag.FlagSet // only those of an experiment
 }
 
 // newSizeTrials adds the flags of an experiment to snug size.
@@ -38,7 +40,10 @@ func newSizeTrials(u *ui.UI, cmd *cobra.Command) *sizeTrials {
 			return d, err
 		},
 	}}
-	s.Add(cmd.Flags())
+	s.flags = pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.flags.SortFlags = false
+	s.Add(s.flags)
+	cmd.Flags().AddFlagSet(s.flags)
 	lab.Sections(cmd.Flags())
 	usage.Complete(cmd, "slo", "p99<50ms", "p95<20ms", "p50<5ms", "rss<=400MiB")
 	pids := cmd.ValidArgsFunction
@@ -62,6 +67,16 @@ func (s *sizeTrials) asked(cmd *cobra.Command) bool {
 		}
 	}
 	return false
+}
+
+// unused returns an error if a flag of an experiment is there, and no command.
+func (s *sizeTrials) unused() (err error) {
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && err == nil {
+			err = message.Usage("--"+f.Name+" without a command", "leave it out, or name the program after --: snug size --url http://127.0.0.1:8080/ --rate 300 -- ./server")
+		}
+	})
+	return err
 }
 
 // run finds the container and prints it.

@@ -82,14 +82,15 @@ func newSizes(dir, node string, every time.Duration, note func(string)) *sizes {
 }
 
 func readState(name, node string) (*needs.Document, error) {
+	// Stat before opening, which would wait for the writer of a pipe.
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, needs.ErrForeign
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-		return nil, needs.ErrForeign
-	}
 	d, err := needs.Decode(f)
 	if err == nil && d.Node != node {
 		return nil, errors.New("it is that of the node " + message.Typed(d.Node))

@@ -218,6 +218,15 @@ func TestSizesState(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	// What is not a file is not waited for.
+	odd := t.TempDir()
+	if err := os.Mkdir(filepath.Join(odd, stateFile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	notes = nil
+	if s := newSizes(odd, "n1", interval, note); s.file != "" || len(notes) != 2 {
+		t.Errorf("%q", notes)
+	}
 	// A directory that is not there is said once.
 	notes = nil
 	s = newSizes(filepath.Join(dir, "none"), "n1", interval, note)

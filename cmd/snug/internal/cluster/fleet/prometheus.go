@@ -26,10 +26,10 @@ const (
 	// history is how far back the figures of agents are asked for, once an hour: they change slowly, and an agent that
 	// forgot at a restart has left them.
 	history = "[7d:1h]"
-	// queryTimeout bounds the time of a query, maxQuery its answer in bytes.
-	queryTimeout = 30 * time.Second
-	maxQuery     = 64 << 20
-	workloadBy   = "by (namespace, workload, container) "
+	// queriesTimeout bounds the time of all queries, maxQuery the answer to each in bytes.
+	queriesTimeout = time.Minute
+	maxQuery       = 64 << 20
+	workloadBy     = "by (namespace, workload, container) "
 	// daysSeen asks for how many days agents have seen a workload: an agent that forgot begins again.
 	daysSeen = "max " + workloadBy + "(count_over_time(snug_go_workload_seen_seconds" + history + ") / 24 or snug_go_workload_seen_seconds / 86400)"
 )
@@ -47,7 +47,7 @@ func NewPrometheus(address string) (*Prometheus, error) {
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, message.Usage("wrong value, --prometheus "+message.Typed(address), "write an address such as http://localhost:9090")
 	}
-	return &Prometheus{at: at, client: &http.Client{Timeout: queryTimeout}}, nil
+	return &Prometheus{at: at, client: &http.Client{}}, nil
 }
 
 // sample is a series and its value.
@@ -82,7 +82,7 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 	try := message.Quote(at.Redacted())
 	at.RawQuery = url.Values{"query": {q}}.Encode()
 	failed := func(what string) error {
-		return message.Failed("Prometheus does not answer: "+what+", "+message.Typed(p.at.Redacted()), "curl "+try+" has to answer")
+		return message.Failed("Prometheus does not answer: "+message.Cut(message.Clean(what), message.MaxShown)+", "+message.Typed(p.at.Redacted()), "curl "+try+" has to answer")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -93,12 +93,12 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 		if e := (*url.Error)(nil); errors.As(err, &e) {
 			err = e.Err // without the whole query
 		}
-		return nil, failed(message.Reason(err))
+		return nil, failed(unanswered(err))
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxQuery+1))
 	if err != nil {
-		return nil, failed(message.Reason(err))
+		return nil, failed(unanswered(err))
 	}
 	var a struct {
 		Status, Error string
@@ -111,14 +111,32 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 	switch err := json.Unmarshal(text, &a); {
 	case len(text) > maxQuery:
 		return nil, failed("it is too long")
+	case (err != nil || a.Status == "") && response.StatusCode == http.StatusOK:
+		return nil, failed("its answer is not that of a Prometheus")
 	case err != nil || a.Status == "":
 		return nil, failed(response.Status)
 	case a.Status != "success":
-		return nil, failed(message.Clean(a.Error))
+		return nil, failed(a.Error)
 	case a.Data.ResultType != "vector" || json.Unmarshal(a.Data.Result, &all) != nil:
 		return nil, failed("no vector")
 	}
 	return slices.DeleteFunc(all, func(s sample) bool { return !(s.Value >= 0 && s.Value <= 1e18) }), nil
+}
+
+// unanswered says why there is no answer.
+func unanswered(err error) string {
+	text := message.Reason(err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it takes too long, more than a minute for all queries"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it closed the connection too early"
+	case strings.Contains(text, "malformed HTTP"):
+		return "it does not speak HTTP"
+	case strings.Contains(text, "HTTP response to HTTPS client"):
+		return "it speaks HTTP, not HTTPS"
+	}
+	return text
 }
 
 // recorded is what a Prometheus has of a workload.
@@ -133,6 +151,8 @@ type recorded struct {
 // Sizes returns what workloads need at a price in dollars, by what agents have exported of them in the last week. It fails
 // if Prometheus does not answer, or has nothing of agents.
 func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*finding.FleetSize, error) {
+	ctx, stop := context.WithTimeout(ctx, queriesTimeout)
+	defer stop()
 	d := &finding.FleetSize{Head: finding.NewHead(finding.KindFleetSize), At: time.Now().UTC().Format(time.RFC3339), Silent: []finding.SilentAgent{}, Unknown: []finding.Gap{},
 		Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()}}
 	info, err := p.query(ctx, "sum by (namespace, workload, container, go, gogc, gomaxprocs) (snug_go_workload_info)")

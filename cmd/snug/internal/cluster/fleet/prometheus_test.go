@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
@@ -101,7 +103,7 @@ func TestPrometheusRefused(t *testing.T) {
 		}
 	}
 	for answer, want := range map[string]string{
-		`<html>`: "200 OK", `{}`: "200 OK", `{"status":"error","error":"bad_data: \u001b[31mtoo many samples"}`: "too many samples", `{"status":"success","data":{"resultType":"matrix","result":[]}}`: "no vector",
+		`<html>`: "its answer is not that of a Prometheus", `{}`: "its answer is not that of a Prometheus", `{"status":"error","error":"bad_data: \u001b[31mtoo many samples"}`: "too many samples", `{"status":"success","data":{"resultType":"matrix","result":[]}}`: "no vector",
 		`{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"x"]}]}}`: "no vector", `{"status":"success","data":{"resultType":"vector","result":[]}}`: "no snug_go_workload_info in this Prometheus",
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
@@ -116,5 +118,37 @@ func TestPrometheusRefused(t *testing.T) {
 		if _, err = p.Sizes(t.Context(), Filter{}, size.Fargate); err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "query=") {
 			t.Error(err)
 		}
+	}
+}
+
+// TestPrometheusUnanswered: what is not an answer is said in plain words.
+func TestPrometheusUnanswered(t *testing.T) {
+	for answer, want := range map[string]string{
+		"": "it closed the connection too early", "SSH-2.0\r\n": "it does not speak HTTP", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{": "it closed the connection too early",
+		"HTTP/1.1 500 " + strings.Repeat("x", 300) + "\r\n\r\n": "x... (304 bytes)", "wait": "it takes too long",
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if answer == "wait" {
+				<-r.Context().Done()
+				return
+			}
+			if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				fmt.Fprint(c, answer)
+				c.Close()
+			}
+		}))
+		p, err := NewPrometheus(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		if answer == "wait" {
+			ctx, stop = context.WithTimeout(t.Context(), 20*time.Millisecond)
+		}
+		if _, err := p.Sizes(ctx, Filter{}, size.Fargate); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", answer, err, want)
+		}
+		stop()
+		s.Close()
 	}
 }

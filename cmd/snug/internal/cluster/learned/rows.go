@@ -4,6 +4,7 @@ package learned
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -27,6 +28,7 @@ const maxRows = 100_000
 type Wrong struct {
 	Line int // from 1; 0 = the input as a whole
 	What string
+	Hint string // "" = none of its own
 }
 
 func (w *Wrong) Error() string { return w.What }
@@ -38,7 +40,7 @@ const maxSeconds = 9_999_999_999
 // Go's, in bytes or as 300MiB, and for how many seconds it was seen until a time. Of several rows of
 // a container the largest memory and the longest time count. Empty lines and those that begin with #
 // are skipped. long are the keys that no ConfigMap can have; these are left out. Wrong rows are
-// errors of type *Wrong.
+// errors of type *Wrong, and others are those of r.
 func ReadRows(r io.Reader, until time.Time) (peaks Peaks, long []string, err error) {
 	peaks = Peaks{}
 	lines := bufio.NewScanner(r)
@@ -52,21 +54,25 @@ func ReadRows(r io.Reader, until time.Time) (peaks Peaks, long []string, err err
 		key, short, m, what := row(words)
 		switch {
 		case what != "":
-			return nil, nil, &Wrong{n, what}
+			return nil, nil, &Wrong{Line: n, What: what}
+		case words[1][0] < 'A' || words[1][0] > 'Z':
+			return nil, nil, &Wrong{n, "not a kind: " + words[1], "a kind begins with a capital letter, as in Deployment"}
 		case !short:
 			long = append(long, key)
 			continue
 		case len(peaks) == maxRows:
-			return nil, nil, &Wrong{n, "too many rows"}
+			return nil, nil, &Wrong{Line: n, What: "too many rows"}
 		}
 		old := peaks[key]
 		peaks[key] = podpatch.Measured{Peak: max(old.Peak, m.Peak), Seconds: max(old.Seconds, m.Seconds), Until: until}
 	}
 	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, nil, &Wrong{Line: n + 1, What: "a line of more than 64 KiB"}
 	case err != nil:
-		return nil, nil, &Wrong{0, err.Error()}
+		return nil, nil, err
 	case len(peaks)+len(long) == 0:
-		return nil, nil, &Wrong{0, "no rows"}
+		return nil, nil, &Wrong{What: "no rows"}
 	}
 	return peaks, long, nil
 }

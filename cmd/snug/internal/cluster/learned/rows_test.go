@@ -68,7 +68,8 @@ func TestRowsRefused(t *testing.T) {
 		"shop Deployment web app 1 0":                   {1, "not a number of seconds: 0"},
 		"shop Deployment web app 1 1.5":                 {1, "not a number of seconds: 1.5"},
 		"shop Deployment web app 1 10000000000":         {1, "not a number of seconds: 10000000000"},
-		strings.Repeat("x", 1<<20):                      {0, ""},
+		"shop deployment web app 1 1":                   {1, "not a kind: deployment"},
+		good + strings.Repeat("x", 1<<20):               {2, "a line of more than 64 KiB"},
 	} {
 		_, _, err := ReadRows(strings.NewReader(text), time.Time{})
 		var wrong *Wrong

@@ -44,7 +44,9 @@ type Size struct {
 
 const (
 	sizeWatch = 30 * time.Second
-	minWatch  = 10 * time.Second // for collections, and the first seconds of a program tell little
+	// MinWatch is for collections, and the first seconds of a program tell little.
+	MinWatch = 10 * time.Second
+	MaxWatch = time.Hour
 	// sizeRun is the window of a run: a hundred periods of a quota, and latencies above the 99th percentile at moderate
 	// rates.
 	sizeRun = 10 * time.Second
@@ -81,8 +83,8 @@ func (s *Size) check() error {
 		return message.Usage("no command, --url without one", "name the program after --: snug size --url http://127.0.0.1:8080/ --rate 300 -- ./server")
 	case len(s.URLs) == 0:
 		return message.Usage("no load, snug size -- "+message.Quote(s.Cmd[0]), "say where it listens and how it is loaded: --url http://127.0.0.1:8080/ --rate 300, or --url tcp://127.0.0.1:4222 --load-cmd ./load.sh")
-	case s.For != 0 && (s.For < minWatch || s.For > time.Hour):
-		return message.Usage("wrong value, --for "+s.For.String(), "write 10s to an hour")
+	case s.memory > 0 && s.memory < cgrun.MinMemoryBytes:
+		return message.Usage(fmt.Sprintf("memory limit of %d bytes is too small to start a command in", s.memory), "use at least --memory 1MiB; the smallest Go programs want 2MiB")
 	}
 	if err := s.checkFlags(); err != nil {
 		return err
