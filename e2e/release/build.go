@@ -60,13 +60,16 @@ var cold = []string{
 	"github.com/gdamore/...", "github.com/go-json-experiment/...", "github.com/google/...", "github.com/spf13/...", "go.yaml.in/...",
 	"golang.org/x/perf/...", "golang.org/x/tools/...",
 	inside + "cluster/lint", inside + "cluster/linter", inside + "cluster/manifest", inside + "cluster/fleet", inside + "cluster/needs", inside + "cluster/policy", inside + "cluster/image",
-	inside + "diagnose/examine", inside + "diagnose/size", inside + "diagnose/collect", inside + "prove/lab", inside + "prove/search", inside + "prove/engine", inside + "prove/gotest",
+	inside + "diagnose/examine", inside + "diagnose/size", inside + "diagnose/collect", inside + "prove/experiment", inside + "prove/lab", inside + "prove/search", inside + "prove/engine", inside + "prove/gotest",
 	inside + "source/...",
 }
 
-// printing are packages that are cold in snug alone: snug-run, which has few of their functions, is
+// coldInSnug are packages that are cold in snug alone: snug-run, which has few of their functions, is
 // 24 KB larger without inlining in them.
-var printing = []string{inside + "cli/...", inside + "report/..."}
+var coldInSnug = []string{
+	inside + "cli/...", inside + "report/...", inside + "profile/...", inside + "diagnose/top", inside + "prove/runner",
+	inside + "cluster/learned", inside + "cluster/webhook", inside + "cluster/cert",
+}
 
 const inside = tool + "/internal/"
 
@@ -78,7 +81,7 @@ func (u user) install(ctx context.Context, version string, s system) (string, er
 		args := []string{"go", "install", "-trimpath", "-buildvcs=false", "-tags=startsignals", "-ldflags=-s -w -checklinkname=0"}
 		rare := cold
 		if name == program {
-			rare = slices.Concat(cold, printing)
+			rare = slices.Concat(cold, coldInSnug)
 		}
 		for _, p := range rare {
 			args = append(args, "-gcflags="+p+"=-l")
