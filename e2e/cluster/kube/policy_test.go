@@ -25,6 +25,7 @@ func TestPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.namespaces(t)
+	p.KeepParams(t)
 	before := p.checked(t)
 	t.Run("the default", p.byDefault)
 	t.Run("every knob turned", p.turned)

@@ -78,6 +78,7 @@ func (l *lab) inForce(t *testing.T) {
 // TestWebhook checks pods that are created through a webhook, and resizes.
 func TestWebhook(t *testing.T) {
 	l := newLab(t)
+	l.KeepParams(t)
 	t.Run("the default", l.byDefault)
 	t.Run("all", l.all)
 	t.Run("a certificate from files", l.files)
