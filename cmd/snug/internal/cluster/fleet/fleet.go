@@ -258,14 +258,20 @@ func (s *Sum) Document(order string, at time.Time) *finding.Fleet {
 	sorting.Stable(d.Unsupported, func(a, b finding.FleetUnsupported) int {
 		return strings.Compare(name(a.Namespace, a.Workload, a.Container), name(b.Namespace, b.Workload, b.Container))
 	})
-	if d.Silent == nil {
-		d.Silent = []finding.SilentAgent{}
-	}
-	sorting.Stable(d.Silent, func(a, b finding.SilentAgent) int { return strings.Compare(a.Node+a.Pod, b.Node+b.Pod) })
+	d.Silent = byNode(d.Silent)
 	if s.blind > 0 {
 		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: fmt.Sprintf("names of pods on %d of %d nodes: their agents run without names", s.blind, d.Agents)})
 	}
 	return &d
+}
+
+// byNode sorts silent agents; none is an empty list.
+func byNode(all []finding.SilentAgent) []finding.SilentAgent {
+	if all == nil {
+		return []finding.SilentAgent{}
+	}
+	sorting.Stable(all, func(a, b finding.SilentAgent) int { return strings.Compare(a.Node+a.Pod, b.Node+b.Pod) })
+	return all
 }
 
 // name joins the names of a workload, to sort by.

@@ -153,8 +153,8 @@ type recorded struct {
 func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*finding.FleetSize, error) {
 	ctx, stop := context.WithTimeout(ctx, queriesTimeout)
 	defer stop()
-	d := &finding.FleetSize{Head: finding.NewHead(finding.KindFleetSize), At: time.Now().UTC().Format(time.RFC3339), Silent: []finding.SilentAgent{}, Unknown: []finding.Gap{},
-		Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()}}
+	d := &finding.FleetSize{}
+	begin(d, price, time.Now())
 	info, err := p.query(ctx, "sum by (namespace, workload, container, go, gogc, gomaxprocs) (snug_go_workload_info)")
 	if err != nil {
 		return nil, err

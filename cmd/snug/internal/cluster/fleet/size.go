@@ -115,9 +115,7 @@ func (s *Sizes) Add(a Agent, d *needs.Document, why string) {
 // Document returns what the workloads need at a price.
 func (s *Sizes) Document(price size.Price, at time.Time) *finding.FleetSize {
 	d := s.d
-	d.Head, d.At = finding.NewHead(finding.KindFleetSize), at.UTC().Format(time.RFC3339)
-	d.Price = finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()}
-	d.Unknown = []finding.Gap{}
+	begin(&d, price, at)
 	for _, m := range s.of {
 		if m.Has.Containers == 0 {
 			d.Gone++
@@ -128,14 +126,17 @@ func (s *Sizes) Document(price size.Price, at time.Time) *finding.FleetSize {
 		d.Workloads = append(d.Workloads, w)
 	}
 	total(&d)
-	if d.Silent == nil {
-		d.Silent = []finding.SilentAgent{}
-	}
-	sorting.Stable(d.Silent, func(a, b finding.SilentAgent) int { return strings.Compare(a.Node+a.Pod, b.Node+b.Pod) })
 	if s.blind > 0 {
 		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: fmt.Sprintf("names of containers on %d of %d nodes: nothing is kept of containers without a name", s.blind, d.Agents)})
 	}
 	return &d
+}
+
+// begin sets what every answer at a price has, and sorts the silent agents.
+func begin(d *finding.FleetSize, price size.Price, at time.Time) {
+	d.Head, d.At = finding.NewHead(finding.KindFleetSize), at.UTC().Format(time.RFC3339)
+	d.Price = finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()}
+	d.Silent, d.Unknown = byNode(d.Silent), []finding.Gap{}
 }
 
 // total sorts the workloads and adds up what they save and cost.

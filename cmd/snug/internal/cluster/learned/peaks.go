@@ -5,7 +5,6 @@ package learned
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -40,7 +39,7 @@ func (p Peaks) Of(namespace, workload, container string) podpatch.Measured {
 // Old returns the number of measurements that ended more than 30 days before now. They hold: the
 // policies have no clock, and both decide alike.
 func (p Peaks) Old(now time.Time) (n int) {
-	for m := range maps.Values(p) {
+	for _, m := range p {
 		if now.Sub(m.Until) > keepFor {
 			n++
 		}

@@ -56,16 +56,26 @@ func readSaved(ctx context.Context, name, hint string) (finding.Document, error)
 	return d, nil
 }
 
+// readKind reads a document of one kind, whose type is T.
+func readKind[T finding.Document](ctx context.Context, name, kind, hint string) (T, error) {
+	var none T
+	d, err := readSaved(ctx, name, hint)
+	if err != nil {
+		return none, err
+	}
+	of, ok := d.(T)
+	if !ok {
+		return none, message.Failed("a document of kind "+finding.KindOf(d)+", not "+kind+", "+name, hint)
+	}
+	return of, nil
+}
+
 // ReadSize reads a file that snug size --json wrote.
 func ReadSize(ctx context.Context, name string) (*finding.Size, error) {
 	const hint = "name a file that snug size --json wrote"
-	d, err := readSaved(ctx, name, hint)
+	s, err := readKind[*finding.Size](ctx, name, finding.KindSize, hint)
 	if err != nil {
 		return nil, err
-	}
-	s, ok := d.(*finding.Size)
-	if !ok {
-		return nil, message.Failed("a document of kind "+finding.KindOf(d)+", not "+finding.KindSize+", "+name, hint)
 	}
 	for _, v := range [...]*finding.SizeValue{&s.Memory, &s.GOMEMLIMIT, &s.CPURequest, &s.CPULimit, &s.GOMAXPROCS} {
 		if v.Why == "" { // it would read as "leave it alone"
@@ -81,13 +91,9 @@ func ReadSize(ctx context.Context, name string) (*finding.Size, error) {
 // ReadSaved reads a file that snug doctor --json wrote.
 func ReadSaved(ctx context.Context, name string) (*finding.Doctor, error) {
 	const hint = "name two files that snug doctor --json wrote"
-	d, err := readSaved(ctx, name, hint)
+	doctor, err := readKind[*finding.Doctor](ctx, name, finding.KindDoctor, hint)
 	if err != nil {
 		return nil, err
-	}
-	doctor, ok := d.(*finding.Doctor)
-	if !ok {
-		return nil, message.Failed("a document of kind "+finding.KindOf(d)+", not "+finding.KindDoctor+", "+name, hint)
 	}
 	// A document that lacks its targets would read as one in which nothing was found.
 	if len(doctor.Targets) == 0 || slices.ContainsFunc(doctor.Targets, func(t finding.Examined) bool { return t.Kind == "" }) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -115,7 +116,7 @@ func (a *answer) unseen() {
 	}
 	outside := fmt.Sprintf("outside of the %.0f s of the watch", s.Seconds)
 	if s.Days > 0 {
-		outside = fmt.Sprintf("between two scans, %.0f s apart, and outside of %s", s.Every, span(s.Days))
+		outside = fmt.Sprintf("between two scans, %.0f s apart, and outside of the %s in which it was seen", s.Every, units.Days(s.Days))
 	}
 	a.say("peaks %s: %.0f %% is added %s", outside, 100*s.margin, added)
 	if s.Earlier.N > 0 {
@@ -426,17 +427,6 @@ func step(bytes float64) float64 {
 		to = 16 * mib
 	}
 	return math.Ceil(bytes/to) * to
-}
-
-// span names a time in days.
-func span(days float64) string {
-	switch {
-	case days < 2.0/24:
-		return fmt.Sprintf("the %.0f min in which it was seen", 24*60*days)
-	case days < 2:
-		return fmt.Sprintf("the %.0f h in which it was seen", 24*days)
-	}
-	return fmt.Sprintf("the %.0f days in which it was seen", days)
 }
 
 func mebibytes(bytes float64) string { return fmt.Sprintf("%.0f MiB", math.Ceil(bytes/mib)) }

@@ -3,7 +3,6 @@
 package content
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -26,7 +25,7 @@ func FleetSizeRow(w *finding.SizedWorkload) []string {
 		notes = append(notes, "all memory in use counts, garbage too")
 	}
 	return []string{
-		message.Clean(WorkloadName(w.Namespace, w.Name, w.Container)), strconv.Itoa(w.Containers), days(w.Days),
+		message.Clean(WorkloadName(w.Namespace, w.Name, w.Container)), strconv.Itoa(w.Containers), units.Days(w.Days),
 		Span(w.HasMemory, inBytes), number(w.Memory.Value, inBytes), Span(w.HasRequest, units.Number), number(w.CPURequest.Value, units.Number),
 		number(w.Saves, Money), metric.Readable(strings.Join(notes, "; ")),
 	}
@@ -34,17 +33,6 @@ func FleetSizeRow(w *finding.SizedWorkload) []string {
 
 // Money formats an amount in the unit of a price.
 func Money(n float64) string { return units.Figures(n, 3) }
-
-// days formats a time for which something was seen.
-func days(n float64) string {
-	switch {
-	case n < 2.0/24:
-		return fmt.Sprintf("%.0f min", 24*60*n)
-	case n < 2:
-		return fmt.Sprintf("%.0f h", 24*n)
-	}
-	return fmt.Sprintf("%.0f days", n)
-}
 
 // FleetSizeValues returns the decided values of a workload as rows below SizeValuesHead.
 func FleetSizeValues(w *finding.SizedWorkload) [][]string {

@@ -97,6 +97,18 @@ func Duration(s float64) string {
 	return strings.TrimSuffix(Trim(value)+" "+unit, " ")
 }
 
+// Days formats a time in days for which something was seen, in whole minutes, hours or days.
+func Days(n float64) string {
+	unit := " days"
+	switch {
+	case n < 2.0/24:
+		n, unit = 24*60*n, " min"
+	case n < 2:
+		n, unit = 24*n, " h"
+	}
+	return strconv.FormatFloat(n, 'f', 0, 64) + unit
+}
+
 // Trim removes trailing zeros after the point, for sentences.
 func Trim(value string) string {
 	if !strings.Contains(value, ".") || strings.Contains(value, "e") {
