@@ -19,7 +19,8 @@ import (
 
 // TestRemoved: with Kubernetes' own controllers, the webhook's pods are admitted to their restricted
 // namespace, and neither part has a right in the other's. If both namespaces are deleted before the
-// release, no pod is changed any more, and the README's command removes what is left.
+// release, no pod is changed any more, and the README's command removes what is left. A new release
+// works.
 func TestRemoved(t *testing.T) {
 	gate.Need(t, "chart")
 	server := kube.StartWith(t, kube.Options{Controllers: true})
@@ -92,4 +93,9 @@ func TestRemoved(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	l.Until(t, "nothing is left", func() bool { return len(l.mentions(t, release)) == 0 })
+
+	// The server sees again what the policies refer to.
+	l.must(t, http.MethodPost, "/api/v1/namespaces", object("v1", "Namespace", namespace))
+	newHelm(t, "helm4", l.kubeconfig).run(t, values, "install", release, folder, "-n", namespace, "-f", "-")
+	l.Until(t, "a pod is given its variables again", given)
 }
