@@ -34,7 +34,8 @@ type fleetOptions struct {
 // asks is the part of the help that is the same for all of them.
 const asks = `It asks the snug agents of the cluster through kubectl, which has the credentials, and the
 API server's proxy: you need the rights to list pods and to get pods/proxy where the agents
-are. A NAME is that of a workload or a pod, with or without kind and namespace.`
+are. A NAME is that of a workload or a pod, with or without kind and namespace, or that of a row
+as it is printed.`
 
 func (o *fleetOptions) add(cmd *cobra.Command) {
 	o.addCluster(cmd)

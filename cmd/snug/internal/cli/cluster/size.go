@@ -51,11 +51,7 @@ workload it says why. Agents of the chart forget at a restart, unless agent.stat
 			}
 			if len(d.Workloads) > 1 {
 				w := &d.Workloads[0]
-				name := content.WorkloadName(w.Namespace, w.Name)
-				if w.Name == nil {
-					name = content.WorkloadName(w.Container)
-				}
-				d.Next = called(u) + " size " + message.Quote(name)
+				d.Next = called(u) + " size " + message.Quote(content.WorkloadName(w.Namespace, w.Name, w.Container))
 			}
 			return u.Answer(d)
 		},

@@ -63,7 +63,7 @@ func withPrometheus(u *ui.UI, cmd *cobra.Command) *cobra.Command {
 	cmd.Long += `
 
 With --prometheus it answers as snug cluster size does, for the workloads of all agents that a
-Prometheus has scraped in the last week; a NAME is then that of a workload.`
+Prometheus has scraped in the last week; a NAME is then that of a workload, or of a row as it is printed.`
 	cmd.Example += `
   snug size --prometheus http://localhost:9090`
 	return cmd

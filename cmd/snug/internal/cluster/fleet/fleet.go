@@ -121,7 +121,7 @@ func refusal(status string, body io.Reader) error {
 type Filter struct {
 	Namespace string          // "" = all
 	Pods      map[string]bool // UIDs; nil = all
-	Names     []string        // of workloads or pods, with or without kind and namespace; none = all
+	Names     []string        // of workloads or pods, with or without kind and namespace, or of rows, as printed; none = all
 }
 
 func (f *Filter) passes(c *finding.Container) bool {
@@ -134,10 +134,11 @@ func (f *Filter) passes(c *finding.Container) bool {
 	return len(f.Names) == 0 || slices.ContainsFunc(f.Names, func(name string) bool { return named(c, name) })
 }
 
-// named reports whether name is that of the container's workload or pod: "web", "Deployment/web",
-// "shop/web", "shop/Deployment/web", or the pod's.
-func named(c *finding.Container, name string) bool {
-	var names []string
+// named reports whether a name is that of the container's workload or pod: "web", "Deployment/web",
+// "shop/web", "shop/Deployment/web", or the pod's; or that of its row, "shop/Deployment/web/app".
+func named(c *finding.Container, called string) bool {
+	_, row := keyOf(c)
+	names := []string{strings.TrimSuffix(name(row.Namespace, row.Name, row.Container), "/")}
 	if c.Workload != nil {
 		_, last, _ := strings.Cut(*c.Workload, "/")
 		names = append(names, *c.Workload, last)
@@ -145,11 +146,8 @@ func named(c *finding.Container, name string) bool {
 	if c.Pod != nil {
 		names = append(names, *c.Pod, "pod/"+*c.Pod)
 	}
-	if c.Unit != nil {
-		names = append(names, *c.Unit)
-	}
 	for _, n := range names {
-		if strings.EqualFold(n, name) || c.Namespace != nil && strings.EqualFold(*c.Namespace+"/"+n, name) {
+		if strings.EqualFold(n, called) || c.Namespace != nil && strings.EqualFold(*c.Namespace+"/"+n, called) {
 			return true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -200,6 +201,8 @@ func TestFilter(t *testing.T) {
 		"kind":        {Filter{Names: []string{"shop/deployment/web", "cart-3"}}, []string{"Deployment/cart 1", "Deployment/web 196"}},
 		"pod":         {Filter{Names: []string{"shop/cart-3"}}, []string{"Deployment/cart 1"}},
 		"service":     {Filter{Names: []string{"kubelet.service"}}, []string{"kubelet.service 196"}},
+		"row":         {Filter{Names: []string{"shop/Deployment/cart/app"}}, []string{"Deployment/cart 196"}},
+		"no row":      {Filter{Names: []string{"shop/Deployment/cart/sidecar"}}, nil},
 		"part of one": {Filter{Names: []string{"we"}}, nil},
 	} {
 		var got []string
@@ -212,6 +215,22 @@ func TestFilter(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestRowNames: the name of every row, as printed, is accepted for that row.
+func TestRowNames(t *testing.T) {
+	for want, c := range map[string]finding.Container{
+		"shop/Deployment/web/app": {ContainerNames: finding.ContainerNames{Namespace: new("shop"), Pod: new("web-x7k2p"), Name: new("app"), Workload: new("Deployment/web")}},
+		"shop/Pod/web-*/app":      {ContainerNames: finding.ContainerNames{Namespace: new("shop"), Pod: new("web-0"), Name: new("app")}},
+		"etcd.service":            {Unit: new("etcd.service")},
+		"uid-7":                   {PodUID: new("uid-7")},
+	} {
+		_, row := keyOf(&c)
+		got := content.WorkloadName(row.Namespace, row.Name, row.Container)
+		if f := (Filter{Names: []string{got}}); got != want || !f.passes(&c) || f.passes(&finding.Container{}) {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -90,8 +90,10 @@ func TestPrometheus(t *testing.T) {
 	if o := d.Workloads[1]; o.Modeled || o.Memory.Value == nil || *o.Memory.Value < 40*mib || o.Saves != nil || o.CPURequest.Value != nil || !strings.Contains(o.Memory.Why, "agents have not exported it") {
 		t.Errorf("%+v", o)
 	}
-	if d, err = p.Sizes(t.Context(), Filter{Names: []string{"old"}}, size.Fargate); err != nil || len(d.Workloads) != 1 {
-		t.Errorf("%v, %v", d, err)
+	for _, name := range []string{"old", "shop/Deployment/old/app"} { // the second as it is printed
+		if d, err = p.Sizes(t.Context(), Filter{Names: []string{name}}, size.Fargate); err != nil || len(d.Workloads) != 1 {
+			t.Errorf("%s: %v, %v", name, d, err)
+		}
 	}
 }
 

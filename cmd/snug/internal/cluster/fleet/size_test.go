@@ -14,6 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -195,6 +196,12 @@ func TestSizesFiltered(t *testing.T) {
 	} {
 		if d := sizes(t, c.f, size.Price{Core: 1, GiB: 1}); len(d.Workloads) != c.want || d.Price.From != "--price" {
 			t.Errorf("%s: %d workloads, want %d", name, len(d.Workloads), c.want)
+		}
+	}
+	for _, w := range sizes(t, Filter{}, size.Fargate).Workloads {
+		name := content.WorkloadName(w.Namespace, w.Name, w.Container)
+		if d := sizes(t, Filter{Names: []string{name}}, size.Fargate); len(d.Workloads) != 1 {
+			t.Errorf("%s: %d workloads", name, len(d.Workloads))
 		}
 	}
 }
