@@ -23,22 +23,28 @@ func measured(u *ui.UI, c *policy.Config, files []*manifest.File) learned.Peaks 
 	if c.Learned == podpatch.LearnedOff {
 		return nil
 	}
-	from := c.LearnedNamespace + "/" + c.LearnedName
+	from, empty := c.LearnedNamespace+"/"+c.LearnedName, false
 	for _, f := range files {
 		for _, o := range f.Objects {
 			if o.Form != manifest.Kubernetes || o.Kind != "ConfigMap" || o.Name != c.LearnedName || cmp.Or(o.Namespace, c.LearnedNamespace) != c.LearnedNamespace {
 				continue
 			}
+			if len(o.Measured) == 0 { // as the chart makes it
+				empty = true
+				continue
+			}
 			peaks, wrong := learned.ReadPeaks(o.Measured)
 			if len(wrong) > 0 {
 				u.Note("warning: %d of %d values of the ConfigMap %s cannot be read and are ignored, the first of the key %q", len(wrong), len(o.Measured), from, wrong[0])
-			} else if len(peaks) == 0 {
-				u.Note("warning: nothing was measured: the ConfigMap %s has nothing that can be read", from)
 			}
 			return peaks
 		}
 	}
-	u.Note("warning: nothing was measured: the ConfigMap %s is not among the manifests, or has nothing that can be read", from)
+	if empty {
+		u.Note("warning: nothing was measured: the ConfigMap %s has nothing that can be read, so the share counts", from)
+	} else {
+		u.Note("warning: the ConfigMap %s is not among the manifests, neither empty nor with what was measured: this is what an empty one gives, and while the cluster has none, policies do nothing", from)
+	}
 	return nil
 }
 

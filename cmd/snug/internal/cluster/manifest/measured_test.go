@@ -19,8 +19,25 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: none, annotations: {x: " bytes in "}}
 `))
-	if len(f.Objects) != 1 || len(f.Objects[0].Measured) != 2 || f.Objects[0].Measured["a_b"] != "1 bytes in 2 s until 2026-11-27" {
+	if len(f.Objects) != 2 || f.Objects[1].Name != "none" || f.Objects[1].Measured != nil || len(f.Objects[0].Measured) != 2 || f.Objects[0].Measured["a_b"] != "1 bytes in 2 s until 2026-11-27" {
 		t.Fatalf("%d objects", len(f.Objects))
+	}
+}
+
+// TestMeasuredForms: a ConfigMap of what was measured, and one without data, are found in each form.
+func TestMeasuredForms(t *testing.T) {
+	for text, want := range map[string]int{
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {}\n":                                               0,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n":                                                 0,
+		"kind: List\nitems:\n- kind: ConfigMap\n  metadata: {name: c}\n  data: {a_b: 1 bytes in 2 s until 2026-11-27}\n": 1,
+		`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}`:                                           0,
+		`{"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a_b": "1 bytes in 2 s until 2026-11-27"}}`:           1,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: x\n":                                          -1,
+	} {
+		f := Parse("a.yaml", []byte(text))
+		if got := len(f.Objects); (got == 1) != (want >= 0) || got == 1 && len(f.Objects[0].Measured) != want {
+			t.Errorf("%s: %d objects", text, got)
+		}
 	}
 }
 

@@ -143,7 +143,7 @@ func (w *walker) object(n *yaml.Node, depth int) {
 		doc: w.doc, meta: meta, node: n,
 	}
 	o.Replicas, _ = strconv.Atoi(text(w.get(w.get(n, "spec"), "replicas")))
-	labelled := false
+	kept := false
 	switch kind {
 	case "CustomResourceDefinition":
 		return
@@ -156,14 +156,15 @@ func (w *walker) object(n *yaml.Node, depth int) {
 	case "ConfigMap":
 		data := w.get(n, "data")
 		o.Data, o.Measured = w.data(data), w.measured(data)
+		kept = o.Measured != nil || len(w.fields(data)) == 0 // an empty one differs from none
 	case "Namespace":
-		labelled = w.get(meta, "labels") != nil
+		kept = w.get(meta, "labels") != nil
 	case "Secret":
 		o.Data = w.secret(w.get(n, "stringData"))
 	default:
 		w.pods(o, n, workloads[kind], 0)
 	}
-	if o.VPA != nil || o.HPA != nil || o.Ranges != nil || o.Data != nil || o.Pods != nil || labelled || o.Measured != nil {
+	if o.VPA != nil || o.HPA != nil || o.Ranges != nil || o.Data != nil || o.Pods != nil || kept {
 		w.doc.file.Objects = append(w.doc.file.Objects, o)
 	}
 }
