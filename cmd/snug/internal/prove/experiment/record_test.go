@@ -196,7 +196,7 @@ func TestAnothersRecord(t *testing.T) {
 		{"a text", nil, []byte("dear diary\n"), "not a record of snug v1, FILE"},
 		{"a text without a newline", nil, []byte(`{"snug"` + " is nice"), "not a record of snug v1, FILE"},
 		{"a report", nil, []byte(`{"snug":"v1","kind":"bench","cells":[]}` + "\n"), "not a record of snug v1, FILE"},
-		{"a damaged line in the middle", nil, bytes.Join([][]byte{lines[0], []byte("{\"arm\n"), lines[1]}, nil), "damaged record: unexpected end of JSON input, FILE:2"},
+		{"a damaged line in the middle", nil, bytes.Join([][]byte{lines[0], []byte("{\"arm\n"), lines[1]}, nil), "damaged record: it ends too early, FILE:2"},
 		{"a damaged last line is torn", nil, bytes.Join([][]byte{lines[0], lines[1], make([]byte, 100), []byte("\n")}, nil), ""},
 		{"the same run twice", nil, bytes.Join([][]byte{lines[0], lines[1], lines[1]}, nil), "damaged record: the same run twice, FILE:3"},
 		{"a line of something else", nil, bytes.Join([][]byte{lines[0], []byte("{}\n"), lines[1]}, nil), "damaged record: a line without an arm, FILE:2"},

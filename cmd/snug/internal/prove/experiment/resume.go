@@ -33,7 +33,7 @@ func parse(data []byte, path string) (h *header, runs []finding.Run, size int64,
 					break
 				}
 				return nil, nil, 0, &RecordError{
-					What: fmt.Sprintf("damaged record: %v, %s:%d", err, path, number),
+					What: fmt.Sprintf("damaged record: %s, %s:%d", finding.Wrong(err), path, number),
 					Cure: "give another file name to start anew",
 				}
 			}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
@@ -78,11 +77,7 @@ func readLoad(o *output, wall, window float64) (*loadResult, error) {
 func objectLoad(line []byte, all map[string]any) (*loadResult, error) {
 	res := new(loadResult)
 	if err := json.Unmarshal(line, res); err != nil {
-		what := err.Error()
-		if _, field, ok := strings.Cut(what, "loadResult."); ok {
-			what = "a field of the wrong type, " + field
-		}
-		return nil, &TargetError{"the load command printed " + what + ": " + shorter(string(line)), cureLoad}
+		return nil, &TargetError{"the load command printed a wrong result, " + finding.Wrong(err) + ": " + shorter(string(line)), cureLoad}
 	}
 	if res.Operations == nil {
 		return nil, &TargetError{"the load command printed no operations, but " + shorter(string(line)), cureLoad}

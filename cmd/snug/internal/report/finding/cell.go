@@ -4,7 +4,6 @@ package finding
 
 import (
 	"encoding/json"
-	"errors"
 	"strconv"
 )
 
@@ -49,7 +48,7 @@ func (k *knob) UnmarshalJSON(data []byte) error {
 	case float64:
 		*k = knob(strconv.FormatFloat(v, 'f', -1, 64))
 	default:
-		return errors.New("neither a number nor a word")
+		return typed(json.Unmarshal(data, new(string)), *k)
 	}
 	return nil
 }

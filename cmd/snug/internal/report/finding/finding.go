@@ -11,10 +11,14 @@ package finding
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
+	"time"
 )
 
 // Version is the value of the first field of every document. Within a version,
@@ -47,7 +51,10 @@ func Encode(d Document) ([]byte, error) {
 func Decode(data []byte) (Document, error) {
 	var h Head
 	if err := json.Unmarshal(data, &h); err != nil {
-		return nil, fmt.Errorf("not a JSON document: %w", err)
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			return nil, errors.New("not a JSON document: " + Wrong(err))
+		}
+		return nil, errors.New("not a document of snug " + Version + ": " + Wrong(err))
 	}
 	if h.Snug != Version {
 		return nil, fmt.Errorf("not a document of snug %s, \"snug\":%q", Version, h.Snug)
@@ -59,7 +66,7 @@ func Decode(data []byte) (Document, error) {
 	if needs := parts[h.Kind]; needs != nil {
 		var has map[string]present
 		if err := json.Unmarshal(data, &has); err != nil {
-			return nil, fmt.Errorf("damaged document of kind %s: %w", h.Kind, err)
+			return nil, fmt.Errorf("damaged document of kind %s: %s", h.Kind, Wrong(err))
 		}
 		for _, part := range needs {
 			if !has[part] {
@@ -69,10 +76,64 @@ func Decode(data []byte) (Document, error) {
 	}
 	d := reflect.New(t).Interface().(Document)
 	if err := json.Unmarshal(data, d); err != nil {
-		return nil, fmt.Errorf("damaged document of kind %s: %w", h.Kind, err)
+		return nil, fmt.Errorf("damaged document of kind %s: %s", h.Kind, Wrong(err))
 	}
 	settleAll(reflect.ValueOf(d))
 	return d, nil
+}
+
+// Wrong says without Go's types why encoding/json does not read a text: "cells is an object, not a list". It returns the
+// text of any other error.
+func Wrong(err error) string {
+	var of *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	var moment *time.ParseError
+	switch {
+	case errors.As(err, &syntax) && strings.HasPrefix(err.Error(), "unexpected end"):
+		return "it ends too early"
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("%v, byte %d", err, syntax.Offset)
+	case errors.As(err, &moment), strings.HasPrefix(err.Error(), "Time."):
+		return "a time is not one as 2026-11-27T12:00:00Z"
+	case !errors.As(err, &of):
+		return err.Error()
+	}
+	is, want := of.Value, ""
+	switch k := of.Type.Kind(); {
+	case of.Type == reflect.TypeFor[Amount]():
+		want = `a whole number or "off"`
+	case of.Type == reflect.TypeFor[knob]():
+		want = "a number or a string"
+	case k == reflect.Struct, k == reflect.Map:
+		want = "an object"
+	case k == reflect.Slice, k == reflect.Array:
+		want = "a list"
+	case k == reflect.Bool:
+		want = "true or false"
+	case k == reflect.String:
+		want = "a string"
+	case k == reflect.Float64:
+		want = "a number"
+	default:
+		want = "a whole number"
+	}
+	switch number, ok := strings.CutPrefix(is, "number "); {
+	case ok:
+		is = number // too large, or with a fraction
+		if k := of.Type.Kind(); k == reflect.Int || k == reflect.Int64 || k == reflect.Float64 {
+			want += " of 64 bits"
+		}
+	case is == "array":
+		is = "a list"
+	case is == "bool":
+		is = "true or false"
+	case is == "object":
+		is = "an object"
+	default:
+		is = "a " + is
+	}
+	names := slices.DeleteFunc(strings.Split(of.Field, "."), func(s string) bool { return s != strings.ToLower(s) }) // an embedded struct's
+	return cmp.Or(strings.Join(names, "."), "it") + " is " + is + ", not " + want
 }
 
 // DecodeLine parses the first of several documents, one per line, as commands that
@@ -140,10 +201,15 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	a.Off = false
-	if err := json.Unmarshal(data, &a.N); err != nil {
-		return errors.New(`neither a number nor "off"`)
+	return typed(json.Unmarshal(data, &a.N), *a)
+}
+
+// typed makes an error of encoding/json one of the type of v.
+func typed(err error, v any) error {
+	if of := (*json.UnmarshalTypeError)(nil); errors.As(err, &of) {
+		of.Type = reflect.TypeOf(v)
 	}
-	return nil
+	return err
 }
 
 // Verdict is the short answer: the limits, the plan, and the one command to try next.
