@@ -80,7 +80,9 @@ func (s *Size) Add(fs *pflag.FlagSet) {
 func (s *Size) check() error {
 	switch {
 	case len(s.Cmd) == 0:
-		return message.Usage("no command, --url without one", "name the program after --: snug size --url http://127.0.0.1:8080/ --rate 300 -- ./server")
+		return message.Usage("no command, "+s.given()+" without one", "name the program after --; at the end of the line add "+s.missing()+"-- ./server")
+	case len(s.URLs) == 0 && s.load+s.loadCmd != "":
+		return message.Usage("no address, "+s.given()+" without --url", "say where it listens: "+strings.TrimSpace(s.missing()))
 	case len(s.URLs) == 0:
 		return message.Usage("no load, snug size -- "+message.Quote(s.Cmd[0]), "say where it listens and how it is loaded: --url http://127.0.0.1:8080/ --rate 300, or --url tcp://127.0.0.1:4222 --load-cmd ./load.sh")
 	case s.memory > 0 && s.memory < cgrun.MinMemoryBytes:
@@ -108,6 +110,39 @@ func (s *Size) check() error {
 	}
 	s.bounds, s.bound = []search.Constraint{c}, c.String()
 	return nil
+}
+
+// given returns the first flag given of those that ask for an experiment; "--" = none.
+func (s *Size) given() string {
+	switch {
+	case len(s.URLs) > 0:
+		return "--url"
+	case s.loadCmd != "":
+		return "--load-cmd"
+	case s.load != "":
+		return "--rate"
+	case s.bound != "":
+		return "--slo"
+	}
+	return "--"
+}
+
+// missing returns examples of the flags without which no experiment can be, and which are not given, each with a space after it.
+func (s *Size) missing() (flags string) {
+	switch {
+	case len(s.URLs) == 0 && s.loadCmd != "":
+		flags = "--url tcp://127.0.0.1:4222 "
+	case len(s.URLs) == 0:
+		flags = "--url http://127.0.0.1:8080/ "
+	}
+	switch {
+	case s.loadCmd != "":
+	case len(s.URLs) > 0 && !isHTTP(s.URLs[0]):
+		flags += "--load-cmd ./load.sh "
+	case s.load == "":
+		flags += "--rate 300 "
+	}
+	return flags
 }
 
 // Run finds the container. The document is nil only if there is nothing to show.

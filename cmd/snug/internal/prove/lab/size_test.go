@@ -244,7 +244,7 @@ func TestSizedTargetFails(t *testing.T) {
 func TestSizeRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		"--url http://127.0.0.1:1/ --rate 3":                                                "no command",
-		"--rate 3 -- ./server":                                                              "no load",
+		"--rate 3 -- ./server":                                                              "no address",
 		"--url http://127.0.0.1:1/ -- ./server":                                             "no rate",
 		"--url http://127.0.0.1:1/ --rate 3 --slo q<5 -- ./server":                          `unknown figure, "q"`,
 		"--url http://127.0.0.1:1/ --rate 3 --slo p99>5ms -- ./server":                      "wrong comparison",
