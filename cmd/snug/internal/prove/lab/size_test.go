@@ -128,7 +128,7 @@ func TestSizedRefuted(t *testing.T) {
 	}
 	s.change = unlucky(60 * mib)
 	d, err := sized(t, s)
-	if err != nil || !d.Search.Shown || *d.CPULimit.Value != 0.3 || *d.Memory.Value != 60*mib || !strings.Contains(strings.Join(d.Unseen, "\n"), "fresh runs refuted ") {
+	if err != nil || !d.Search.Shown || *d.CPULimit.Value != 0.3 || *d.Memory.Value != 60*mib || !strings.Contains(strings.Join(d.Unseen, "\n"), "3 of 3 say at least 23.2 %, with 95 % confidence, less because fresh runs refuted 1 answer before") {
 		t.Fatalf("%v, %+v", err, d.CPULimit)
 	}
 	s.change = unlucky(8192 * mib)

@@ -37,5 +37,5 @@ type SizeTrial struct {
 type SizeFresh struct {
 	Kept  int      `json:"kept"` // runs that kept the bound
 	Of    int      `json:"of"`
-	Ratio Interval `json:"ratio_interval"` // exact interval (Clopper and Pearson) of the probability that a run keeps it
+	Ratio Interval `json:"ratio_interval"` // exact interval (Clopper and Pearson) of the probability that a run keeps it; its confidence is half as far from 1 for each answer that fresh runs had refuted
 }
