@@ -34,9 +34,8 @@ type Keeper struct {
 	facts  atomic.Pointer[Facts]
 	agents atomic.Pointer[Asked] // of the last round, without facts
 	// dropped is the number of facts that did not fit into the text or into maxFacts.
-	dropped  atomic.Int64
-	full     bool // it was noted that facts are dropped
-	lastNote string
+	dropped atomic.Int64
+	full    bool // it was noted that facts are dropped
 }
 
 // Facts returns the current facts; nil at first.
@@ -57,23 +56,29 @@ func (k *Keeper) Dropped() int { return int(k.dropped.Load()) }
 // Run calls Keep every minute until ctx ends. It notes an error if it differs from the one
 // before.
 func (k *Keeper) Run(ctx context.Context) {
+	// Load what other replicas have learned before asking.
+	run(ctx, k.Note, k.share(ctx, nil, time.Now()), k.Keep)
+}
+
+// run notes the error of a first step, and calls keep every minute until ctx ends. It notes an
+// error if it differs from the one before.
+func run(ctx context.Context, say func(string), first error, keep func(context.Context, time.Time) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	// Load what other replicas have learned before asking.
-	k.note(ctx, k.share(ctx, nil, time.Now()))
+	last := ""
+	note := func(err error) {
+		if ctx.Err() == nil {
+			last = noted(say, err, last)
+		}
+	}
+	note(first)
 	for {
-		k.note(ctx, k.Keep(ctx, time.Now()))
+		note(keep(ctx, time.Now()))
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-	}
-}
-
-func (k *Keeper) note(ctx context.Context, err error) {
-	if ctx.Err() == nil {
-		k.lastNote = noted(k.Note, err, k.lastNote)
 	}
 }
 

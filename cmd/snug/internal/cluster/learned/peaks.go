@@ -53,8 +53,8 @@ type PeakKeeper struct {
 	Name string                                           // of the ConfigMap, for notes
 	Note func(string)                                     // receives notes for the log
 
-	peaks                 atomic.Pointer[Peaks]
-	lastNote, wrong, aged string
+	peaks       atomic.Pointer[Peaks]
+	wrong, aged string
 }
 
 // Peaks returns the current peaks; false = they were not loaded yet. It is safe for concurrent use.
@@ -66,20 +66,7 @@ func (k *PeakKeeper) Peaks() (Peaks, bool) {
 }
 
 // Run calls Keep every minute until ctx ends. It notes an error if it differs from the one before.
-func (k *PeakKeeper) Run(ctx context.Context) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		if err := k.Keep(ctx, time.Now()); ctx.Err() == nil {
-			k.lastNote = noted(k.Note, err, k.lastNote)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
+func (k *PeakKeeper) Run(ctx context.Context) { run(ctx, k.Note, nil, k.Keep) }
 
 // Keep loads the ConfigMap. If it cannot, the peaks stay. It notes values that cannot be read, and
 // measurements that are old, once until they change.
