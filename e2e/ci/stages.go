@@ -205,6 +205,16 @@ gotest -count=1 -run TestSite ./e2e/report/browser`,
 		script: `gotest -count=1 -timeout 40m ./e2e/prove/advice`,
 	},
 	{
+		// A module of its own, with 60 dependencies.
+		name: "recommender", cpus: 2, seconds: 200,
+		paths: []string{"e2e/fit/peers/recommender"},
+		script: `
+cd e2e/fit/peers/recommender
+export GOWORK=off
+go vet .
+gotest -count=1 .`,
+	},
+	{
 		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
 		words: "vm,machines",
 		paths: slices.Concat(library, []string{"cmd/snug/internal/prove/cgrun", "cmd/snug/internal/process/goproc", "cmd/snug/internal/cluster/agent", "testdata/situations",
