@@ -39,7 +39,11 @@ var conventional = map[string]struct {
 // same names as those that the program sends itself by OTLP, and with the same values.
 func TestAgent(t *testing.T) {
 	gate.Root(t, "otel")
-	otlp, sent, scraped, agent := freePort(t), freePort(t), freePort(t), freePort(t)
+	free, err := daemon.FreeAddresses(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	otlp, sent, scraped, agent := free[0], free[1], free[2], free[3]
 	collector := daemon.Start(t, t.TempDir(), kubebuild.Command(t, "otelcol"), "--config", fmt.Sprintf(`yaml:
 receivers:
   otlp: {protocols: {http: {endpoint: %q}}}

@@ -6,7 +6,6 @@ package otel
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -29,7 +28,11 @@ const hang = 30 * time.Second
 // for Prometheus as contrib/prometheus names and labels them.
 func TestCollector(t *testing.T) {
 	gate.Need(t, "otel")
-	in, out := freePort(t), freePort(t)
+	free, err := daemon.FreeAddresses(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out := free[0], free[1]
 	collector := daemon.Start(t, t.TempDir(), kubebuild.Command(t, "otelcol"), "--config", fmt.Sprintf(`yaml:
 receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
 exporters: {prometheus: {endpoint: %q}}
@@ -105,17 +108,6 @@ func get(url string) string {
 		return ""
 	}
 	return string(text)
-}
-
-// freePort returns an unused port on loopback.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // startProgram builds and starts the program, which sends to a Collector until the test ends.

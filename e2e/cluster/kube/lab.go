@@ -107,7 +107,7 @@ func run(ctx context.Context, dir string, o Options) (*Lab, error) {
 }
 
 func start(ctx context.Context, dir, server, etcd string, o Options) (l *Lab, err error) {
-	ports, err := freePorts(3)
+	ports, err := daemon.FreeAddresses(3)
 	if err != nil {
 		return nil, err
 	}
@@ -214,21 +214,6 @@ func (l *Lab) trust(ca []byte) bool {
 	l.ca = ca
 	l.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}, Timeout: deadline}
 	return true
-}
-
-// freePorts returns unused ports on loopback.
-func freePorts(n int) ([]string, error) {
-	var ports []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		// Hold every port until all are found, so that they differ.
-		defer l.Close()
-		ports = append(ports, l.Addr().String())
-	}
-	return ports, nil
 }
 
 // writeKey writes the key that signs the tokens of service accounts. The server does not start

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package daemon runs servers that end with the test or program that started them.
+// Package daemon runs servers that end with the test or program that started them, and finds addresses for them.
 package daemon
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,20 @@ import (
 	"syscall"
 	"testing"
 )
+
+// FreeAddresses returns n different addresses on loopback, HOST:PORT, on which nothing listens.
+func FreeAddresses(n int) ([]string, error) {
+	var all []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // each is held until all are found, so that they differ
+		all = append(all, l.Addr().String())
+	}
+	return all, nil
+}
 
 // Process is a program that runs until it is killed.
 type Process struct {

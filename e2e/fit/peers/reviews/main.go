@@ -36,6 +36,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/snug-go/snug/e2e/internal/daemon"
 )
 
 type options struct {
@@ -164,15 +166,9 @@ func certificate(dir string) (*x509.CertPool, error) {
 }
 
 func (o *options) start(dir string, pool *x509.CertPool, c []string) (*server, error) {
-	var ports [2]string
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports[i] = l.Addr().String()
-		l.Close()
+	ports, err := daemon.FreeAddresses(2)
+	if err != nil {
+		return nil, err
 	}
 	fill := strings.NewReplacer("{listen}", ports[0], "{health}", ports[1], "{cert}", filepath.Join(dir, "tls.crt"), "{key}", filepath.Join(dir, "tls.key"))
 	var args []string
