@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,7 +110,7 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 				return err
 			}
 			if len(found) != 1 {
-				return message.Failed("several processes, "+message.Typed(args[0]), "name one by its number: snug ps")
+				return message.Failed("several processes, "+message.Typed(args[0]), "name one by its number: "+numbers(found))
 			}
 			if examine.Address(args[0]) {
 				return message.Failed("not a process, "+message.Typed(args[0]), "snug ps lists the Go processes here")
@@ -141,6 +142,19 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 	return withPrometheus(u, cmd)
 }
 
+// numbers lists processes, the first few of them.
+func numbers(of []examine.Subject) string {
+	const few = 5
+	var all []string
+	for i := range of[:min(few, len(of))] {
+		all = append(all, strconv.Itoa(of[i].PID))
+	}
+	if len(of) > few {
+		all = append(all, "...")
+	}
+	return strings.Join(all, ", ")
+}
+
 // watch answers for a process.
 func (f *sizing) watch(ctx context.Context, u *ui.UI, target string, of *examine.Subject) (*finding.Size, error) {
 	u.Status("watching " + of.Name + " for " + f.duration.String() + "; Ctrl-C ends it early")
@@ -150,7 +164,10 @@ func (f *sizing) watch(ctx context.Context, u *ui.UI, target string, of *examine
 		return nil, examine.LookFailure(target, err)
 	}
 	d.Next = "snug size " + strconv.Itoa(of.PID) + " --for 10m"
-	if len(d.Curve) > 0 && d.Seconds >= enough.Seconds() {
+	switch {
+	case d.Seen.Growth.N > 0:
+		d.Next = "snug profile --heap " + strconv.Itoa(of.PID)
+	case len(d.Curve) > 0 && d.Seconds >= enough.Seconds():
 		d.Next += " --patch"
 	}
 	return d, nil
@@ -174,7 +191,7 @@ func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) 
 			return nil, message.Failed(err.Error()+", "+file, "watch the program again: snug size PID --json")
 		}
 	}
-	if file != "-" && d.Memory.Value != nil {
+	if file != "-" && d.Memory.Value != nil && (len(d.Curve) > 0 || d.Search != nil) {
 		d.Next = "snug lint --size " + message.Quote(file) + " MANIFEST"
 	}
 	return d, nil

@@ -202,13 +202,14 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 		w.CPU.Add(c.Used.N, weight)
 	}
 	x, y := first.prev.Limits, first.last.Limits
-	used := 0.0
+	used, kept := 0.0, math.Inf(1)
+	for i := range c.Processes {
+		used += float64(c.Processes[i].Memory.N)
+	}
 	if examine.OwnLimit(y) {
-		used = float64(y.Memory.Unreclaimable.N)
-	} else {
-		for i := range c.Processes {
-			used += float64(c.Processes[i].Memory.N)
-		}
+		// Without the resident pages of files, such as the program's own code, it waits for the disk all the time.
+		kept = float64(y.Memory.Unreclaimable.N)
+		used = max(used, kept)
 	}
 	w.Used.Add(used, weight)
 	if share, ok := observe.Throttled(x, y); ok && x != nil {
@@ -217,7 +218,7 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 		w.Throttle.Part += share * periods
 	}
 	if len(c.Processes) == 1 {
-		first.sampleHeap(w, used, took, weight)
+		first.sampleHeap(w, used, kept, took, weight)
 	}
 	g := first.last.Go
 	h.Minor, h.CPUs, h.Procs, h.GOGC, h.Bound = g.Exe.Minor, g.CPUs, g.GOMAXPROCS.N, nil, g.GOMEMLIMIT.N
@@ -228,9 +229,9 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 	return weight
 }
 
-// sampleHeap adds the heap of a process that is alone in its container, which uses some bytes. The scan took place some
-// seconds after the one before, and weighs as much or less.
-func (e *process) sampleHeap(w *needs.Workload, used, took, weight float64) {
+// sampleHeap adds the heap of a process that is alone in its container, which uses some bytes. Of them so many are kept that
+// are not pages of files; +Inf = unknown. The scan took place some seconds after the one before, and weighs as much or less.
+func (e *process) sampleHeap(w *needs.Workload, used, kept, took, weight float64) {
 	a, b := e.prev.Go, e.last.Go
 	if n := b.Collections; b.HeapMarked.Known() && n.Known() && n.N > 0 {
 		w.Live.Add(float64(b.HeapMarked.N), weight)
@@ -238,7 +239,7 @@ func (e *process) sampleHeap(w *needs.Workload, used, took, weight float64) {
 	if b.Mapped.Known() && b.HeapLive.Known() {
 		mapped := float64(b.Mapped.N)
 		w.Rest.Add(max(0, mapped-float64(b.HeapLive.N)), weight)
-		w.Other.Add(max(0, used-min(mapped, float64(b.Stat.RSSBytes))), weight)
+		w.Other.Add(max(0, used-min(mapped, float64(b.Stat.RSSBytes), kept)), weight)
 	}
 	if b.HeapGoal.Known() {
 		w.Goal += float64(b.HeapGoal.N) * weight

@@ -141,6 +141,7 @@ type sizeWatch struct {
 	seen             size.Seen
 	at, live, goal   []float64 // of each collection that was seen to end: seconds, bytes found in use, and the next goal
 	resident         float64   // most bytes
+	files            float64   // resident pages of files in bytes, as of the last second
 	periods, seconds []float64 // CPU in cores
 }
 
@@ -164,6 +165,7 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 	at, cpu := first.At, first.Go.Stat.CPU
 	since, ran := first.At, first.Delays
 	goal := first.Go.HeapGoal
+	w.status(e.Proc)
 	for time.Since(began) < duration {
 		now := first.Go.Again(e.Proc)
 		if now.Err != nil {
@@ -192,6 +194,7 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 		if took := t.Sub(at); took >= sizeWindow {
 			w.seconds = append(w.seconds, (now.Stat.CPU-cpu).Seconds()/took.Seconds())
 			at, cpu = t, now.Stat.CPU
+			w.status(e.Proc)
 		}
 		select {
 		case <-ctx.Done():
@@ -201,13 +204,22 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 	}
 }
 
-// memory adds a look at the memory.
+// status reads the part of the memory that does not change often.
+func (w *sizeWatch) status(p *proc.Process) {
+	if s, err := p.Status(); err == nil {
+		w.files = float64(s.Files)
+	}
+}
+
+// memory adds a look at the memory. Pages of files count as in use: without those of its own code a program waits for the
+// disk all the time, though the kernel may reclaim them. A cgroup's own count is without them, and without those that
+// another cgroup read first.
 func (w *sizeWatch) memory(e *Examination, now *goproc.Facts) {
 	resident := float64(now.Stat.RSSBytes)
 	used := resident
 	if w.own {
 		if l, err := e.h.Read(limits.Unreclaimable); err == nil && l.Memory.Unreclaimable.State == limits.Known {
-			used = float64(l.Memory.Unreclaimable.N)
+			used = float64(l.Memory.Unreclaimable.N) + w.files
 		}
 	}
 	w.resident = max(w.resident, resident)
@@ -217,18 +229,16 @@ func (w *sizeWatch) memory(e *Examination, now *goproc.Facts) {
 		if rest := max(0, mapped-float64(now.HeapLive.N)); !w.seen.Rest.Known() || rest < w.seen.Rest.N {
 			know(&w.seen.Rest, rest)
 		}
-		most(&w.seen.Other, max(0, used-min(mapped, resident)))
+		most(&w.seen.Other, max(0, used-min(mapped, resident-w.files)))
 	}
 }
 
-// earlier adds the largest resident memory since the start: what the heap goal of now does not explain was a peak that
-// the watch did not see.
+// earlier adds the largest resident memory since the start, as far as the watch did not see it.
 func (w *sizeWatch) earlier(peak float64) {
 	s := &w.seen
-	more := peak - max(w.resident, s.Goal.N+s.Rest.N+s.Other.N)
-	switch {
+	switch more := peak - w.resident; {
 	case s.Used.Known() && more > max(sizeEarlier, w.resident/10):
-		know(&s.Earlier, peak-w.resident)
+		know(&s.Earlier, more)
 	case peak > 0:
 		know(&s.Earlier, 0)
 	}

@@ -66,6 +66,9 @@ func TestSize(t *testing.T) {
 		if d.Memory.Value == nil || *d.Memory.Value < s.LiveMost.N || len(d.Curve) == 0 || !d.Model.Known() || !s.Over.Known() || !s.Earlier.Known() {
 			t.Errorf("%+v", d)
 		}
+		if n := resident(t, pid); s.Other.N < float64(n.Files)/2 {
+			t.Errorf("%v bytes are not Go's, of them files %d", s.Other.N, n.Files)
+		}
 		if !strings.Contains(strings.Join(d.Unseen, "\n"), "its usual load: it had run for") {
 			t.Errorf("%q", d.Unseen)
 		}
@@ -74,6 +77,21 @@ func TestSize(t *testing.T) {
 		}
 		break
 	}
+}
+
+// resident returns the status of a process with resident pages of files.
+func resident(t *testing.T, pid int) proc.Status {
+	t.Helper()
+	p, err := proc.Open(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s, err := p.Status()
+	if err != nil || s.Files == 0 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	return s
 }
 
 // TestSizeRefuses: what is not there, has just started, stops, ends or is not Go has no size.
@@ -150,16 +168,13 @@ func TestUnsized(t *testing.T) {
 
 func TestEarlier(t *testing.T) {
 	const mib = 1 << 20
-	for name, c := range map[string]struct{ peak, goal, want float64 }{
-		"unknown":             {0, 50 * mib, -1},
-		"seen in the watch":   {104 * mib, 50 * mib, 0},
-		"more":                {160 * mib, 50 * mib, 60 * mib},
-		"what the goal fills": {160 * mib, 150 * mib, 0},
+	for name, c := range map[string]struct{ peak, want float64 }{
+		"unknown":           {0, -1},
+		"seen in the watch": {104 * mib, 0},
+		"more":              {160 * mib, 60 * mib},
 	} {
 		w := sizeWatch{resident: 100 * mib}
 		know(&w.seen.Used, 95*mib)
-		know(&w.seen.Goal, c.goal)
-		know(&w.seen.Rest, 8*mib)
 		w.earlier(c.peak)
 		if got := w.seen.Earlier; got.Known() != (c.want >= 0) || got.Known() && got.N != c.want {
 			t.Errorf("%s: %+v", name, got)

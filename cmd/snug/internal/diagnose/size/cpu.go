@@ -79,6 +79,9 @@ func (a *answer) limit(n float64, why string) {
 
 // request decides the CPU request, with the cores that collections take more in the container of the answer.
 func (a *answer) request(more float64) {
+	if more < 0.005 {
+		more = 0 // within what the figures are off
+	}
 	used, what := a.CPUHigh.N, a.windows()+" used at most"
 	mean, ok := a.CPUMean.Get()
 	if ok && mean > used {
@@ -92,7 +95,7 @@ func (a *answer) request(more float64) {
 	if limit := a.CPULimit.Value; limit != nil && n > *limit {
 		a.limit(math.Ceil(n), "whole cores for the request, which a limit may not be below")
 	}
-	if more >= 0.005 {
+	if more > 0 {
 		a.CPURequest.Why += fmt.Sprintf("; %.2f for more collections", more)
 	}
 }

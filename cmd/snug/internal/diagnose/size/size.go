@@ -109,8 +109,8 @@ func (a *answer) unseen() {
 	if s.Seconds < short || s.Days > 0 && s.Days < 1 {
 		s.margin = 2 * margin
 	}
-	s.lives = s.LiveMost.N + s.margin*(s.LiveMost.N+s.Other.N) + s.Growth.N
-	added := "to the CPU request"
+	s.lives = s.LiveMost.N + s.margin*s.LiveMost.N + s.Growth.N
+	added := "to all that was used and to the CPU request"
 	if s.modelled() == "" {
 		added = "to what lives, to what is not Go's and to the CPU request"
 	}
@@ -119,9 +119,6 @@ func (a *answer) unseen() {
 		outside = fmt.Sprintf("between two scans, %.0f s apart, and outside of the %s in which it was seen", s.Every, units.Days(s.Days))
 	}
 	a.say("peaks %s: %.0f %% is added %s", outside, 100*s.margin, added)
-	if s.Earlier.N > 0 {
-		a.say("a peak before the watch, with %s more: it counts as needed, garbage or not", mebibytes(s.Earlier.N))
-	}
 	switch {
 	case s.Collections == 0 && s.Allocated.Known():
 		a.say("the live heap: no collection ended in the watch, in which it allocated %s; all memory in use counts as needed", mebibytes(s.Allocated.N*s.Seconds))
@@ -179,21 +176,12 @@ func (a *answer) memory() {
 		return
 	}
 	used += s.Earlier.N
-	if n, _ := s.goMemLimit(step(used)); n == 0 {
-		used /= 0.9 // nothing holds the heap back
-	}
 	if why := s.modelled(); why != "" {
-		limit := step(used + s.Growth.N)
-		for i := 0; s.gogc() < 0; i++ {
-			if n, why := s.goMemLimit(limit); n > 0 {
-				break
-			} else if i == 200 {
-				a.Memory.Why, a.GOMEMLIMIT.Why = endless, why
-				return
-			}
-			limit = step(limit * 1.02)
+		if s.gogc() < 0 && !s.MemLimit.Known() {
+			a.Memory.Why, a.GOMEMLIMIT.Why = endless, "for a limit of memory that you choose: nine tenths of it"
+			return
 		}
-		a.choose(limit, "all that was used, because what of it is garbage is unknown: "+why)
+		a.choose(step(max((used+s.Growth.N)*(1+s.margin), s.least())), "all that was used, because what of it is garbage is unknown: "+why)
 		return
 	}
 	if s.gogc() < 0 && s.Minor != 0 && s.Minor < 19 { // Go has no GOMEMLIMIT
@@ -203,8 +191,11 @@ func (a *answer) memory() {
 	}
 	least := s.fitting(s.limitFor(s.need()))
 	why := "what lives at most, memory that is not Go's, and room for collections"
-	if s.Earlier.N > 0 && least < step(used) {
-		least, why = step(used), "what was used before the watch"
+	if more := used - s.explained(); more > max(8*mib, used/10) {
+		a.say("what %s of memory in use were, more than its heap goal explains: they count as needed, garbage or not", mebibytes(more))
+		if held := step(used); least < held {
+			least, why = held, "what was used at most, more than its heap goal explains"
+		}
 	}
 	most := step(max(least, s.limitFor(s.byGOGC()-s.Live.N)))
 	if s.goal(least) >= s.byGOGC() {
@@ -213,7 +204,7 @@ func (a *answer) memory() {
 	best := s.fitting(s.limitFor(s.cheapest(a.Price.Core, a.Price.GiB)))
 	switch {
 	case best < least:
-		a.choose(least, why+"; less would be cheaper")
+		a.choose(least, why+": the least that fits")
 	case best >= most:
 		best = most
 		a.choose(most, fmt.Sprintf("the heap goal of GOGC=%d fits; more would not be used", s.gogc()))
@@ -258,7 +249,7 @@ func (s *Seen) goMemLimit(limit float64) (n float64, why string) {
 	}
 	n, why = float64(set.Value), "the limit without the larger of 10 % and 8 MiB"
 	heap := (limit - s.beside()) / s.over()
-	if least := min(limit-s.Other.N-plan.MinHeadroom, max(heap/0.97, heap+mib)+s.Rest.N); least < n {
+	if least := min(limit-s.other()-plan.MinHeadroom, max(heap/0.97, heap+mib)+s.Rest.N); least < n {
 		n, why = least, "the limit without "+mebibytes(limit-least)+" for what is not Go's, and for a heap above its goal"
 	}
 	n = math.Floor(n/mib) * mib
@@ -266,121 +257,6 @@ func (s *Seen) goMemLimit(limit float64) (n float64, why string) {
 		return 0, "left alone: too little for a GOMEMLIMIT"
 	}
 	return n, why
-}
-
-// over is how far the heap may pass its goal, as a factor.
-func (s *Seen) over() float64 { return max(overshoot, s.Over.N) }
-
-// beside returns the bytes that a limit holds beside the heap: the last is what the program allocates while the
-// collector waits for a CPU.
-func (s *Seen) beside() float64 { return s.Rest.N + s.Other.N + s.busy()*period }
-
-// busy returns the bytes that the program allocates a second when it has most to do, as far as that is known.
-func (s *Seen) busy() float64 { return max(s.Allocated.N, s.Burst) }
-
-func (s *Seen) gogc() int {
-	if s.GOGC.Known() {
-		return s.GOGC.N
-	}
-	return 100
-}
-
-// byGOGC returns the heap goal of GOGC in bytes, +Inf if it is off. Stacks and globals, which are not seen, raise it
-// (runtime/mgcpacer.go, commit); the goal that was is never above it.
-func (s *Seen) byGOGC() float64 {
-	if s.gogc() < 0 {
-		return math.Inf(1)
-	}
-	part := float64(s.gogc()) / 100
-	return max(s.Live.N*(1+part), 4*mib*part, s.Goal.N)
-}
-
-// goal returns the heap goal in a memory limit: the smaller one of GOGC and of GOMEMLIMIT, whose headroom is 3 % or
-// 1 MiB (runtime/mgcpacer.go, memoryLimitHeapGoal).
-func (s *Seen) goal(limit float64) float64 {
-	g := s.byGOGC()
-	if n, _ := s.goMemLimit(limit); n > 0 {
-		heap := n - s.Rest.N
-		g = min(g, heap-max(0.03*heap, mib))
-	}
-	return max(g, s.Live.N)
-}
-
-// limitFor returns the smallest memory limit whose GOMEMLIMIT lets the heap grow by extra bytes over the live heap.
-func (s *Seen) limitFor(extra float64) float64 {
-	heap := s.Live.N + extra
-	n := max(heap/0.97, heap+mib) + s.Rest.N
-	return max(n/0.9, n+s.Other.N+plan.MinHeadroom, s.over()*heap+s.beside(), s.least())
-}
-
-// least returns the memory limit in bytes that only what lived would fill.
-func (s *Seen) least() float64 { return s.lives + s.Rest.N + s.Other.N + plan.MinHeadroom }
-
-// need returns the bytes over the mean live heap that the program needs: what lives at most, and room for as many
-// collections as take a part of the CPU limit that the runtime plans for them.
-func (s *Seen) need() float64 {
-	need := max(0, s.lives-s.Live.N)
-	if s.cores > 0 {
-		need += s.busy() / s.part() * s.cost() / (marking * s.cores)
-	}
-	return need
-}
-
-// cost returns the CPU seconds of one collection.
-func (s *Seen) cost() float64 { return s.GCCores.N * s.Seconds / float64(s.Collections) }
-
-// cheapest returns the bytes over the live heap at which memory and collections cost least, at most a PiB: memory may
-// be nearly free.
-func (s *Seen) cheapest(core, perGiB float64) float64 {
-	return min(1<<50, math.Sqrt(s.Allocated.N/s.part()*s.cost()*core/(perGiB/gib)*0.97*0.9))
-}
-
-// cycles returns the collections a second with a heap goal; +Inf if it leaves nothing to allocate.
-func (s *Seen) cycles(goal float64) float64 {
-	switch {
-	case s.Allocated.N == 0:
-		return forced
-	case goal <= s.Live.N:
-		return math.Inf(1)
-	}
-	return max(s.Allocated.N/s.part()/(goal-s.Live.N), forced)
-}
-
-// model returns the part of the way from the live heap to the goal that was allocated in a collection's cycle.
-func (s *Seen) model() figure.Of[float64] {
-	goal, ok := s.Goal.Get()
-	if !ok || goal <= s.Live.N || s.Collections == 0 || !s.Allocated.Known() {
-		return figure.Of[float64]{}
-	}
-	return figure.New(s.Allocated.N*s.Seconds/float64(s.Collections)/(goal-s.Live.N), "")
-}
-
-// A collection starts at 0.7 to 0.95 of the way to the goal (runtime/mgcpacer.go, minTriggerRatioNum, maxTriggerRatioNum), and the
-// program allocates on while it runs.
-const minPart, maxPart = 0.7, 1
-
-// part is model within what the runtime does. It is taken to be the same in other limits.
-func (s *Seen) part() float64 {
-	m, ok := s.model().Get()
-	if !ok {
-		return maxPart
-	}
-	return min(max(m, minPart), maxPart)
-}
-
-// fits reports whether a heap that passes its goal fits in a memory limit.
-func (s *Seen) fits(limit float64) bool {
-	return max(s.over()*s.goal(limit)+s.beside(), s.least()) <= limit
-}
-
-// fitting returns the smallest round memory limit that is not less and fits: without a GOMEMLIMIT the heap goal is
-// GOGC's.
-func (s *Seen) fitting(limit float64) float64 {
-	limit = step(limit)
-	for i := 0; i < 200 && !s.fits(limit); i++ {
-		limit = step(limit * 1.02)
-	}
-	return limit
 }
 
 // curve draws the points around the answer, the cheapest one among them, and none below least.

@@ -103,25 +103,31 @@ func TestDecide(t *testing.T) {
 		why    string
 		unseen string
 	}{
-		"GOGC bounds the heap":   {func(*Seen) {}, 256, "GOGC=100", "peaks outside of the 300 s of the watch: 15 % is added to what lives"},
-		"GOGC off, a full limit": {off, 464, "cheapest", ""},
-		"much was garbage":       {func(s *Seen) { off(s); s.Used = know(4000 * mib) }, 464, "cheapest", ""},
+		"GOGC bounds the heap":             {func(*Seen) {}, 256, "GOGC=100", "peaks outside of the 300 s of the watch: 15 % is added to what lives"},
+		"GOGC off, a full limit":           {off, 464, "cheapest", ""},
+		"all of it garbage":                {func(s *Seen) { off(s); s.Used = know(510 * mib) }, 464, "cheapest", ""},
+		"more than its goal explains":      {func(s *Seen) { off(s); s.Used = know(4000 * mib) }, 4032, "more than its heap goal", "3505 MiB of memory in use were, more than"},
+		"the same where live heaps differ": {func(s *Seen) { off(s); s.Used, s.LiveMost = know(4000*mib), know(1000*mib) }, 1408, "lives at most", ""},
 		"the need decides": {func(s *Seen) {
 			off(s)
 			s.LiveMost = know(600 * mib)
-		}, 832, "lives at most, memory that is not Go's, and room for collections; less would", ""},
+		}, 832, "lives at most, memory that is not Go's, and room for collections: the least that fits", ""},
 		"a growing heap":  {func(s *Seen) { off(s); s.Growth = know(900 * mib) }, 1280, "lives", "grew by 900 MiB"},
-		"no collection":   {func(s *Seen) { s.Collections, s.Live = 0, figure.Of[float64]{} }, 228, "garbage is unknown: live heap unknown", "no collection ended in the watch, in which it allocated 60000 MiB"},
-		"few collections": {func(s *Seen) { s.Collections = 2 }, 228, "fewer than 4 collections in the watch: 2", "whether the live heap grows: 2 ended"},
+		"no collection":   {func(s *Seen) { s.Collections, s.Live = 0, figure.Of[float64]{} }, 272, "garbage is unknown: live heap unknown", "no collection ended in the watch, in which it allocated 60000 MiB"},
+		"few collections": {func(s *Seen) { s.Collections = 2 }, 272, "fewer than 4 collections in the watch: 2", "whether the live heap grows: 2 ended"},
 		"memory unknown":  {func(s *Seen) { s.Used = figure.Of[float64]{Why: "no files"} }, 0, "no files", ""},
 		"no collection, GOGC off": {func(s *Seen) {
 			s.Collections, s.Live, s.GOGC.N, s.Used = 0, figure.Of[float64]{}, -1, know(40*mib)
-		}, 76, "garbage is unknown", ""},
-		"an earlier peak": {func(s *Seen) { s.Earlier = know(475 * mib) }, 704, "before the watch", "475 MiB more"},
-		"no GOMEMLIMIT":   {func(s *Seen) { s.Minor, s.Allocated = 18, figure.Of[float64]{Why: "old"} }, 252, "bytes allocated unknown: old", ""},
+		}, 0, "without end", ""},
+		"no collection, GOGC off, and a GOMEMLIMIT": {func(s *Seen) {
+			s.Collections, s.Live, s.LiveMost, s.GOGC.N, s.Used, s.MemLimit = 0, figure.Of[float64]{}, figure.Of[float64]{}, -1, know(40*mib), figure.New(int64(40*mib), "")
+		}, 48, "garbage is unknown", ""},
+		"an earlier peak":      {func(s *Seen) { s.Earlier = know(475 * mib) }, 704, "more than its heap goal", "457 MiB of memory in use were"},
+		"less used than lives": {func(s *Seen) { s.Allocated, s.Used = figure.Of[float64]{}, know(90*mib) }, 144, "all that was used", ""},
+		"no GOMEMLIMIT":        {func(s *Seen) { s.Minor, s.Allocated = 18, figure.Of[float64]{Why: "old"} }, 272, "bytes allocated unknown: old", ""},
 		"old, and its heap grows": {func(s *Seen) {
 			s.Minor, s.Allocated, s.Growth = 18, figure.Of[float64]{}, know(70*mib)
-		}, 320, "bytes allocated unknown", "grew by 70 MiB in the watch, and as much is added"},
+		}, 384, "bytes allocated unknown", "grew by 70 MiB in the watch, and as much is added"},
 		"nothing ends the heap, with a model": {func(s *Seen) { off(s); s.Minor = 18 }, 0, "without end", ""},
 		"nothing ends the heap":               {func(s *Seen) { s.Minor, s.GOGC.N, s.Collections = 18, -1, 0 }, 0, "without end", ""},
 		"its goal fits in the least": {func(s *Seen) {
@@ -132,13 +138,13 @@ func TestDecide(t *testing.T) {
 			s.Live, s.LiveMost, s.Goal, s.GOGC.N, s.Used = know(8*mib), know(8*mib), know(30*mib), 275, know(40*mib)
 			s.Allocated, s.GCCores = know(18*mib), know(0.0015)
 		}, 52, "GOGC=275", ""},
-		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 256, "", "20 s of the watch: 30 %"},
-		"a young process":          {func(s *Seen) { s.Age = 5 }, 256, "", "run for 5 s"},
+		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 272, "", "20 s of the watch: 30 %"},
+		"a young process":          {func(s *Seen) { s.Age = 5 }, 272, "", "run for 5 s"},
 		"others in the cgroup":     {func(s *Seen) { s.Mates = 2 }, 256, "", "share its limits, 2 in all"},
 		"a busy machine":           {func(s *Seen) { s.Waited = know(0.32) }, 256, "", "waited 0.8 times as long"},
 		"throttled":                {func(s *Seen) { s.Throttled = know(0.2) }, 256, "", "20.0 %"},
 		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 256, "", "0.50 of the way"},
-		"an idle program":          {func(s *Seen) { s.Collections, s.Allocated, s.GCCores = 0, know(0), know(0) }, 228, "collections in the watch: 0", "allocated 0 MiB"},
+		"an idle program":          {func(s *Seen) { s.Collections, s.Allocated, s.GCCores = 0, know(0), know(0) }, 272, "collections in the watch: 0", "allocated 0 MiB"},
 	} {
 		s := seen()
 		c.change(s)

@@ -113,6 +113,7 @@ func ticks(n uint64) time.Duration {
 //	Uid:	real effective saved filesystem
 //	NSpid:	1234 17 1            one a nested pid namespace, the innermost last
 //	VmHWM:	232456 kB            none for a kernel thread
+//	RssFile:	 28652 kB            since Linux 4.5
 //	Cpus_allowed_list:	0-3,8
 //
 // Source: proc_pid_status(5).
@@ -137,10 +138,10 @@ func parseStatus(text []byte) (s Status, ok bool) {
 					s.NSPid = int(pid)
 				}
 			}
-		case "VmHWM":
+		case "VmHWM", "RssFile":
 			if len(field) > 0 {
 				if n, err := strconv.ParseUint(field[0], 10, 43); err == nil {
-					s.Peak = int64(n) << 10
+					*map[string]*int64{"VmHWM": &s.Peak, "RssFile": &s.Files}[key] = int64(n) << 10
 				}
 			}
 		case "Cpus_allowed_list":

@@ -155,12 +155,12 @@ func TestSizedCheaperHolds(t *testing.T) {
 func TestSizedImpossible(t *testing.T) {
 	for want, s := range map[string]*servant{
 		"not even 4 CPUs and 4 GiB keep p99<50ms at 300/s: P99 200 ms": {cores: 8},
-		"300/s: OOM-killed":               {memory: 8192 * mib},
-		"300/s: served 100/s":             {change: func(_ size.Container, _ int, r *finding.Run) { *r.RPS = 100 }},
-		"1 of 3001 requests failed: EOF":  {change: func(_ size.Container, _ int, r *finding.Run) { r.Errors, r.Error = 1, "EOF" }},
-		"the load did not reach 300/s: l": {change: func(_ size.Container, _ int, r *finding.Run) { r.Invalid = "late" }},
-		"not measured, --slo 'p99<50ms'":  {change: func(_ size.Container, _ int, r *finding.Run) { r.P99 = nil }},
-		"ended before it listened":        {fail: func(size.Container, int) error { return &runner.TargetError{What: "ended before it listened"} }},
+		"300/s: OOM-killed":              {memory: 8192 * mib},
+		"300/s: served 100/s":            {change: func(_ size.Container, _ int, r *finding.Run) { *r.RPS = 100 }},
+		"1 of 3001 requests failed: EOF": {change: func(_ size.Container, _ int, r *finding.Run) { r.Errors, r.Error = 1, "EOF" }},
+		"no run counts at 300/s: l":      {change: func(_ size.Container, _ int, r *finding.Run) { r.Invalid = "late" }},
+		"not measured, --slo 'p99<50ms'": {change: func(_ size.Container, _ int, r *finding.Run) { r.P99 = nil }},
+		"ended before it listened":       {fail: func(size.Container, int) error { return &runner.TargetError{What: "ended before it listened"} }},
 	} {
 		d, err := sized(t, s)
 		if d != nil || err == nil || !strings.Contains(err.Error(), want) {

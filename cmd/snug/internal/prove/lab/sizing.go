@@ -105,7 +105,7 @@ func (t *sizing) watch(ctx context.Context, roomiest size.Container) (*finding.S
 func (t *sizing) impossible(roomiest size.Container, runs []finding.Run, of int, broken *finding.Broken) error {
 	last := &runs[len(runs)-1]
 	if of == 0 {
-		return message.Failed("the load did not reach "+t.load+": "+last.Invalid, "ask for less with --rate, leave it CPUs of its own with --cpus, or give it priority: --rt")
+		return message.Failed("no run counts at "+t.load+": "+last.Invalid, "leave the load CPUs of its own with --cpus, give it priority with --rt, or ask for less with --rate")
 	}
 	trial := &finding.SizeTrial{Broken: broken, Worst: t.worst(runs), Runs: runs}
 	if broken.Code == finding.BrokeBound && trial.Worst == nil {

@@ -3,6 +3,7 @@
 package content
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -21,7 +22,21 @@ func SizeVerdict(d *finding.Size) string {
 		}
 		return message.Clean(d.Target) + ": " + metric.Readable(d.Memory.Why)
 	}
-	return message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs)
+	return message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs) + growing(d)
+}
+
+// growing says how long the memory lasts if the live heap goes on growing at the pace of the watch; "" = it did not grow.
+func growing(d *finding.Size) string {
+	s := &d.Seen
+	if !(s.Growth.N > 0 && d.Seconds > 0) {
+		return ""
+	}
+	more := "; its live heap grows by " + inBytes(s.Growth.N*60/d.Seconds) + " a minute"
+	if d.Memory.Value != nil {
+		room := max(0, *d.Memory.Value-s.LiveMost.N-s.Rest.N-s.Other.N)
+		more += ", which fills that in " + units.Plural(max(1, math.Round(room/s.Growth.N*d.Seconds/60)), "minute")
+	}
+	return more
 }
 
 // SizeValues returns the decided values as rows below SizeValuesHead.
