@@ -254,7 +254,7 @@ func (s *Seen) goMemLimit(limit float64) (n float64, why string) {
 	}
 	n = math.Floor(n/mib) * mib
 	if n < plan.MinValue {
-		return 0, "left alone: too little for a GOMEMLIMIT"
+		return 0, "left alone: what is not Go's leaves too little for one"
 	}
 	return n, why
 }

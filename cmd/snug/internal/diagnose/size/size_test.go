@@ -219,6 +219,13 @@ func TestCPU(t *testing.T) {
 		}
 	}
 	s := seen()
+	for quota, set := range map[float64]bool{3.5: false, 4: false, 2: true} { // it has 4 Ps
+		s.Quota = know(quota)
+		if a := Decide(s, Fargate); strings.Contains(a.GOMAXPROCS.Why, "remove") != set {
+			t.Errorf("quota %v: %s", quota, a.GOMAXPROCS.Why)
+		}
+	}
+	s.Quota = figure.Of[float64]{}
 	s.Aware = false
 	if a := Decide(s, Fargate); *a.GOMAXPROCS.Value != 2 || a.ByGo {
 		t.Errorf("%+v", a.GOMAXPROCS)
