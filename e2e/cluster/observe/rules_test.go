@@ -97,7 +97,7 @@ func TestRules(t *testing.T) {
 			if r.For == "" && !regexp.MustCompile(`(increase|changes)\(`).MatchString(r.Expr) {
 				t.Errorf("%s fires at once", r.Alert)
 			}
-			if about := strings.HasPrefix(r.Alert, "Go"); about != (group == "snug-go") || about != strings.Contains(r.Expr, "group_left (workload)") {
+			if about := strings.HasPrefix(r.Alert, "Go"); about != (group == "snug-go") || about != regexp.MustCompile(`group_left \(workload\)|by \(namespace, workload, container\)`).MatchString(r.Expr) {
 				t.Errorf("%s: in the group %s, or without a workload", r.Alert, group)
 			}
 		}
