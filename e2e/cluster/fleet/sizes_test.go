@@ -128,7 +128,7 @@ func (c *console) sizes(t *testing.T) map[string]*ran {
 			t.Errorf("no %q in %s%s", want, text.out, text.said)
 		}
 	}
-	for _, want := range []string{"1 workload" + on + "1 at risk; ", "shop/DaemonSet/web/app", "throttled in 10 % of the periods", "seen: live heap ", "what lives at most", "not seen: "} {
+	for _, want := range []string{"1 workload" + on + "1 at risk; ", "shop/DaemonSet/web/app", "throttled in 10 % of the periods", "the heap goal of GOGC=100 fits", "seen: live heap ", "not seen: "} {
 		if !strings.Contains(string(web.out), want) {
 			t.Errorf("no %q in %s%s", want, web.out, web.said)
 		}
