@@ -119,7 +119,7 @@ func (s *sizes) keep(d *finding.Node, known map[int]*process, now time.Time) {
 			running[key] = true
 		}
 	}
-	there, left := map[*needs.Workload]float64{}, map[needs.Key]bool{}
+	there, left := map[*needs.Workload][2]float64{}, map[needs.Key]bool{}
 	for i := range d.Containers {
 		c := &d.Containers[i]
 		key, ok := needs.KeyOf(c)
@@ -143,14 +143,16 @@ func (s *sizes) keep(d *finding.Node, known map[int]*process, now time.Time) {
 			w.Has.None()
 			w.Mates, w.Why = 0, ""
 		}
-		there[w] = max(there[w], s.sample(w, c, known))
+		took, other := s.sample(w, c, known)
+		there[w] = [2]float64{max(there[w][0], took), max(there[w][1], other)}
 	}
 	s.left = len(left)
 	for key, w := range s.of {
 		took, is := there[w]
 		switch {
 		case is:
-			if w.Seen += took; took > 0 {
+			w.OtherFor += took[1]
+			if w.Seen += took[0]; took[0] > 0 {
 				w.Every = s.every.Seconds()
 			}
 		case now.Sub(w.Last) > keepNeeds:
@@ -181,8 +183,9 @@ func (s *sizes) makeRoom(running map[needs.Key]bool, now time.Time) bool {
 // of the time to weigh as much.
 const lateScan = 2
 
-// sample adds a container of a scan to its workload, and returns the seconds that it stands for: from the scan before.
-func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*process) (seconds float64) {
+// sample adds a container of a scan to its workload, and returns the seconds that it stands for: from the scan before. other are
+// those in which memory that is not Go's was measured: as many, or none.
+func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*process) (seconds, other float64) {
 	h := &w.Has
 	h.Containers++
 	h.Limit.Add(figure.As[float64](c.MemoryLimit))
@@ -191,11 +194,11 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 	w.Mates = max(w.Mates, len(c.Processes))
 	first := known[c.Processes[0].PID]
 	if first == nil || first.prev.Go == nil {
-		return 0
+		return 0, 0
 	}
 	took := first.last.At.Sub(first.prev.At).Seconds()
 	if took <= 0 {
-		return 0
+		return 0, 0
 	}
 	weight := min(took, lateScan*s.every.Seconds())
 	if c.Used.Known() {
@@ -218,7 +221,9 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 		w.Throttle.Part += share * periods
 	}
 	if len(c.Processes) == 1 {
-		first.sampleHeap(w, used, kept, took, weight)
+		if first.sampleHeap(w, used, kept, took, weight) {
+			other = weight
+		}
 	}
 	g := first.last.Go
 	h.Minor, h.CPUs, h.Procs, h.GOGC, h.Bound = g.Exe.Minor, g.CPUs, g.GOMAXPROCS.N, nil, g.GOMEMLIMIT.N
@@ -226,17 +231,18 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 	if g.GOGC.Known() {
 		h.GOGC = new(g.GOGC.N) // a pointer into g would keep all of it
 	}
-	return weight
+	return weight, other
 }
 
 // sampleHeap adds the heap of a process that is alone in its container, which uses some bytes. Of them so many are kept that
 // are not pages of files; +Inf = unknown. The scan took place some seconds after the one before, and weighs as much or less.
-func (e *process) sampleHeap(w *needs.Workload, used, kept, took, weight float64) {
+// other is false if the memory that is not Go's is unknown.
+func (e *process) sampleHeap(w *needs.Workload, used, kept, took, weight float64) (other bool) {
 	a, b := e.prev.Go, e.last.Go
 	if n := b.Collections; b.HeapMarked.Known() && n.Known() && n.N > 0 {
 		w.Live.Add(float64(b.HeapMarked.N), weight)
 	}
-	if b.Mapped.Known() && b.HeapLive.Known() {
+	if other = b.Mapped.Known() && b.HeapLive.Known(); other {
 		mapped := float64(b.Mapped.N)
 		w.Rest.Add(max(0, mapped-float64(b.HeapLive.N)), weight)
 		w.Other.Add(max(0, used-min(mapped, float64(b.Stat.RSSBytes), kept)), weight)
@@ -266,6 +272,7 @@ func (e *process) sampleHeap(w *needs.Workload, used, kept, took, weight float64
 			w.Why = short(why)
 		}
 	}
+	return other
 }
 
 // document returns what is kept, as of the last scan.

@@ -93,11 +93,26 @@ func TestSizes(t *testing.T) {
 	if n, _ := w.CPU.Quantile(0.001); n != 0 || w.Allocated.Zero == 0 {
 		t.Errorf("%+v", w.CPU)
 	}
+	// What was measured lasts no longer for a second container of the node.
+	measured := w.OtherFor
+	if most, seconds, why := w.OtherMost(); why != "" || seconds != measured || measured < 1000 || most != got.Other.N {
+		t.Errorf("%v in %v s, %s", most, seconds, why)
+	}
+	beside, q := one("Deployment/web", 8)
+	beside.Processes[0].PID = 8
+	q.prev, q.last = p.prev, p.last
+	both := map[int]*process{7: p, 8: q}
+	p.next()
+	q.prev, q.last = p.prev, p.last
+	s.add(scanOf(c, beside), both, p.last.At)
+	if w.OtherFor != measured+15 || w.Other.Seconds < w.OtherFor {
+		t.Errorf("%v s, and %v of both", w.OtherFor, w.Other.Seconds)
+	}
 	// With another process its heap is not that of the container.
 	live := w.Live.Seconds
 	c.Processes = append(c.Processes, c.Processes[0])
 	s.add(scanOf(c), known, p.next())
-	if w.Mates != 2 || w.Live.Seconds > live {
+	if _, _, why := w.OtherMost(); w.Mates != 2 || w.Live.Seconds > live || w.OtherFor != measured+15 || why != "up to 2 Go processes share a container" {
 		t.Errorf("%+v", w)
 	}
 	s.add(scanOf(), nil, p.last.At.Add(time.Minute))

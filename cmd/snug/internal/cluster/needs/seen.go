@@ -3,6 +3,7 @@
 package needs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -71,9 +72,8 @@ func (w *Workload) Size() *size.Seen {
 	if h.Bound > 0 {
 		s.MemLimit.Know(h.Bound, "")
 	}
-	why := w.Why
+	why := w.why()
 	if w.Mates > 1 {
-		why = fmt.Sprintf("up to %d Go processes share a container", w.Mates)
 		s.Live, s.LiveMost = figure.Of[float64]{}, figure.Of[float64]{}
 	}
 	for _, f := range []*figure.Of[float64]{&s.Live, &s.Allocated, &s.GCCores, &s.Rest, &s.Other} {
@@ -81,6 +81,29 @@ func (w *Workload) Size() *size.Seen {
 	}
 	s.CPUMost.Because("agents look once in a while")
 	return s
+}
+
+// why returns why a figure is unknown; "" = no reason is known.
+func (w *Workload) why() string {
+	if w.Mates > 1 {
+		return fmt.Sprintf("up to %d Go processes share a container", w.Mates)
+	}
+	return w.Why
+}
+
+// OtherMost returns the largest memory of a container that is not Go's, in bytes, up to 5 % above what was measured, and for how
+// many seconds: not above those for which the peak of one scan is kept (forgotten, HalfLife), 8.2 days for scans 15 s apart.
+// If it is unknown, why says why.
+func (w *Workload) OtherMost() (bytes, seconds float64, why string) {
+	bytes, known := w.Other.Quantile(1)
+	seconds = min(w.OtherFor, HalfLife*math.Log2(w.Every/forgotten))
+	switch {
+	case w.Mates > 1:
+		return 0, 0, w.why()
+	case !known || seconds < 1:
+		return 0, 0, cmp.Or(w.Why, "it was not measured for long enough")
+	}
+	return bytes, seconds, ""
 }
 
 // Stats returns the figures that are exported of the workload, in the order of [Names]; NaN is unknown.
