@@ -269,7 +269,7 @@ gotest -count=1 -timeout 30m ./e2e/release`,
 		script: `gotest -count=1 -timeout 60m ./e2e/cluster/fleet`,
 	},
 	{
-		name: "node", cpus: 2, seconds: 200, after: []string{"kubernetes"},
+		name: "node", cpus: 2, seconds: 240, after: []string{"kubernetes"},
 		words:  "node",
 		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/diagnose/observe", "cmd/snug/internal/figure", "cmd/snug/internal/process/goproc", "cmd/snug/internal/diagnose/rules", "e2e/cluster/node"}, libraryTests),
 		script: `gotest -count=1 -timeout 60m ./e2e/cluster/node`,

@@ -31,11 +31,12 @@ type cluster struct {
 const old = "go1.24.13"
 
 // Images of the server, built by old Go: plain; with the GOMAXPROCS of a machine with 8 CPUs, which
-// this one may not have; and with snug linked. snugImage has the tool.
+// this one may not have; and with snug linked. heldImage has the holder, snugImage the tool.
 const (
 	plainImage = "localhost/plain:1"
 	eightImage = "localhost/eight:1"
 	autoImage  = "localhost/auto:1"
+	heldImage  = "localhost/held:1"
 	snugImage  = "localhost/snug:1"
 )
 
@@ -44,7 +45,8 @@ const (
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	dir, root := t.TempDir(), programs.Root(t)
-	plain, auto, snug := filepath.Join(dir, "plain"), filepath.Join(dir, "auto"), filepath.Join(dir, "snug")
+	plain, auto, held, snug := filepath.Join(dir, "plain"), filepath.Join(dir, "auto"), filepath.Join(dir, "held"), filepath.Join(dir, "snug")
+	build(t, held, "./holder")
 	server(t, root, plain, "")
 	server(t, root, auto, "auto")
 	if err := programs.BuildTool(root, snug); err != nil {
@@ -54,6 +56,7 @@ func newCluster(t *testing.T) *cluster {
 		plainImage: {Program: plain},
 		eightImage: {Program: plain, Env: []string{"GOMAXPROCS=8"}},
 		autoImage:  {Program: auto},
+		heldImage:  {Program: held},
 		snugImage:  {Program: snug},
 	}), snug: snug}
 	c.namespace(t, "shop", "")
@@ -94,18 +97,21 @@ func server(t *testing.T, root, to, tag string) {
 // install installs the chart with these values by Helm, and waits until everything is ready.
 func (c *cluster) install(t *testing.T, chart string, values ...string) {
 	t.Helper()
-	command := kubebuild.Command(t, "helm4")
-	home := t.TempDir()
 	image, tag, _ := strings.Cut(snugImage, ":")
-	cmd := exec.Command(command, "install", "snug", chart, "--namespace", "snug", "--create-namespace", "--kubeconfig", c.Kubeconfig(t),
-		"--wait", "--timeout", deadline.String(),
-		"--set", "image.repository="+image, "--set-string", "image.tag="+tag, "--set", "agent.interval=1s")
+	args := []string{"install", "snug", chart, "--create-namespace", "--set", "image.repository=" + image, "--set-string", "image.tag=" + tag, "--set", "agent.interval=1s"}
 	for _, v := range values {
-		cmd.Args = append(cmd.Args, "--set", v)
+		args = append(args, "--set", v)
 	}
-	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	c.helm(t, args...)
+}
+
+// helm runs a command of Helm, and waits until everything is ready.
+func (c *cluster) helm(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command(kubebuild.Command(t, "helm4"), append(args, "--namespace", "snug", "--kubeconfig", c.Kubeconfig(t), "--wait", "--timeout", deadline.String())...)
+	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("helm install: %v\n%s\n%s", err, out, c.podStates(t, "snug"))
+		t.Fatalf("helm %s: %v\n%s\n%s", args[0], err, out, c.podStates(t, "snug"))
 	}
 }
 
@@ -183,6 +189,7 @@ type pod struct {
 			ContainerID  string
 			RestartCount int
 			State        any
+			LastState    struct{ Terminated *struct{ Reason string } }
 			Resources    struct{ Limits map[string]string }
 		}
 	}

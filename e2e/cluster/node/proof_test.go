@@ -37,6 +37,7 @@ func TestProof(t *testing.T) {
 	t.Run("resized", c.resized)
 	t.Run("learned, injected, resolved", c.mended)
 	t.Run("measured", c.measured)
+	t.Run("GOMEMLIMIT by what was measured", c.byMeasured)
 	if to := os.Getenv(recordVariable); to != "" {
 		if err := os.WriteFile(filepath.Join(to, "story.txt"), []byte(c.story.String()), 0o644); err != nil {
 			t.Error(err)
@@ -160,6 +161,12 @@ func (c *cluster) rights(t *testing.T) {
 // webhook. The API server also continues without a webhook that is slow.
 func (c *cluster) replace(t *testing.T, namespace, name string, labels kube.Object, variables string) pod {
 	t.Helper()
+	return c.replaced(t, namespace, name, labels, variables, func(p *pod) (string, bool) { got := p.variables(); return got, got == variables })
+}
+
+// replaced is replace until the new pod has what is wanted; get returns what it has, and whether that is it.
+func (c *cluster) replaced(t *testing.T, namespace, name string, labels kube.Object, want string, get func(*pod) (string, bool)) pod {
+	t.Helper()
 	for end := time.Now().Add(deadline); ; {
 		metadata := kube.Object{"annotations": kube.Object{"again": time.Now().String()}}
 		if labels != nil {
@@ -167,14 +174,14 @@ func (c *cluster) replace(t *testing.T, namespace, name string, labels kube.Obje
 		}
 		c.change(t, namespace, name, metadata)
 		p := c.running(t, namespace, name)
-		got := p.variables()
-		if got == variables {
+		got, is := get(&p)
+		if is {
 			return p
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s has %q after %v, want %q", name, got, deadline, variables)
+			t.Fatalf("%s has %q after %v, want %q", name, got, deadline, want)
 		}
-		t.Logf("%s has %q, want %q: retrying", name, got, variables)
+		t.Logf("%s has %q, want %q: retrying", name, got, want)
 	}
 }
 
