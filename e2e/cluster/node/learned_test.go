@@ -17,7 +17,7 @@ import (
 )
 
 // byMeasured: GOMEMLIMIT by the memory that is not Go's. A program with much of it is killed under the share, and lives by
-// what the agent measured; one with hardly any collects less often. The policies do it alone: a webhook reads the ConfigMap once a minute.
+// what the agent measured; one with hardly any collects less often. The policies do it alone: a webhook reads the ConfigMap once a minute, and corrects their values.
 func (c *cluster) byMeasured(t *testing.T) {
 	c.helm(t, "upgrade", "snug", filepath.Join(programs.Root(t), "deploy", "helm", "snug"), "--reuse-values",
 		"--set", "webhook.enabled=false", "--set", "policy.enabled=true", "--set", "config.learned=use")
@@ -34,7 +34,8 @@ func (c *cluster) byMeasured(t *testing.T) {
 func (c *cluster) killed(t *testing.T) {
 	const share = "GOMEMLIMIT=" + fitting + " (pod-memory-share)"
 	p := c.given(t, "outside", share, "(pod-memory-learned)")
-	most, seconds := c.outside(t, "outside", 77<<20)
+	// What Go has mapped and not touched yet counts as Go's, and hides as much of the rest: a few MiB.
+	most, seconds := c.outside(t, "outside", 70<<20)
 	const piece = 16 // MiB of garbage in a request
 	before := 0      // requests that were answered
 	for ok := true; ok; {
