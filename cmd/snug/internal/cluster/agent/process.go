@@ -49,11 +49,23 @@ type process struct {
 	active  time.Time      // the last scan that found that it had done something
 	rested  bool           // it had done nothing at the last scan
 
+	files, code float64       // resident bytes in pages of files, and in those of its code
+	filesAt     time.Time     // when they were read
+	filesFor    time.Duration // for how long they hold
+
 	// Parts of the document from an earlier scan, which still hold; nil = they must be made.
 	kept *finding.NodeProcess // without the figures of rates
 	sets *bool                // what kept was made with
 	box  *finding.Container   // its container, if this is the first process in it
 	full *fullContainer       // its container with all processes
+}
+
+// lookAtFiles reads the resident pages of files: often at the start, then rarely, because they hardly change.
+func (e *process) lookAtFiles() {
+	if at := e.last.At; at.Sub(e.filesAt) >= e.filesFor {
+		files, code := proc.FilesOf(e.last.Go.Pid)
+		e.files, e.code, e.filesAt, e.filesFor = float64(files), float64(code), at, min(2*e.filesFor+10*time.Second, 10*time.Minute)
+	}
 }
 
 func (e *process) close() {

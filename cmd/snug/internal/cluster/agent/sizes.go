@@ -18,6 +18,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -139,6 +140,9 @@ func (s *sizes) keep(d *finding.Node, known map[int]*process, now time.Time) {
 			s.of[key] = w
 		}
 		if _, begun := there[w]; !begun {
+			if gap := now.Sub(w.Last); gap > lateScan*s.every {
+				w.OtherFor = max(0, w.OtherFor-gap.Seconds()) // a week in parts is no week
+			}
 			w.DecayTo(now)
 			w.Has.None()
 			w.Mates, w.Why = 0, ""
@@ -205,27 +209,29 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 		w.CPU.Add(c.Used.N, weight)
 	}
 	x, y := first.prev.Limits, first.last.Limits
-	used, kept := 0.0, math.Inf(1)
+	resident, files, code, kept := 0.0, 0.0, 0.0, -1.0
 	for i := range c.Processes {
-		used += float64(c.Processes[i].Memory.N)
+		resident += float64(c.Processes[i].Memory.N)
+		if e := known[c.Processes[i].PID]; e != nil {
+			e.lookAtFiles()
+			files += e.files
+			code = max(code, e.code) // they may share it
+		}
 	}
 	if examine.OwnLimit(y) {
-		// Without the resident pages of files, such as the program's own code, it waits for the disk all the time.
 		kept = float64(y.Memory.Unreclaimable.N)
-		used = max(used, kept)
 	}
+	g := first.last.Go
+	used, notGo := size.InUse(resident, files, code, kept, float64(g.Mapped.N))
 	w.Used.Add(used, weight)
 	if share, ok := observe.Throttled(x, y); ok && x != nil {
 		periods := float64(y.CPU.Throttle.Periods.N-x.CPU.Throttle.Periods.N) * weight / took
 		w.Throttle.Whole += periods
 		w.Throttle.Part += share * periods
 	}
-	if len(c.Processes) == 1 {
-		if first.sampleHeap(w, used, kept, took, weight) {
-			other = weight
-		}
+	if len(c.Processes) == 1 && first.sampleHeap(w, notGo, took, weight) {
+		other = weight
 	}
-	g := first.last.Go
 	h.Minor, h.CPUs, h.Procs, h.GOGC, h.Bound = g.Exe.Minor, g.CPUs, g.GOMAXPROCS.N, nil, g.GOMEMLIMIT.N
 	h.Aware = c.Processes[0].Aware != nil && *c.Processes[0].Aware
 	if g.GOGC.Known() {
@@ -234,18 +240,16 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 	return weight, other
 }
 
-// sampleHeap adds the heap of a process that is alone in its container, which uses some bytes. Of them so many are kept that
-// are not pages of files; +Inf = unknown. The scan took place some seconds after the one before, and weighs as much or less.
-// other is false if the memory that is not Go's is unknown.
-func (e *process) sampleHeap(w *needs.Workload, used, kept, took, weight float64) (other bool) {
+// sampleHeap adds the heap of a process that is alone in its container, in which some bytes are not Go's. The scan took place
+// some seconds after the one before, and weighs as much or less. other is false if what is not Go's is unknown.
+func (e *process) sampleHeap(w *needs.Workload, notGo, took, weight float64) (other bool) {
 	a, b := e.prev.Go, e.last.Go
 	if n := b.Collections; b.HeapMarked.Known() && n.Known() && n.N > 0 {
 		w.Live.Add(float64(b.HeapMarked.N), weight)
 	}
 	if other = b.Mapped.Known() && b.HeapLive.Known(); other {
-		mapped := float64(b.Mapped.N)
-		w.Rest.Add(max(0, mapped-float64(b.HeapLive.N)), weight)
-		w.Other.Add(max(0, used-min(mapped, float64(b.Stat.RSSBytes), kept)), weight)
+		w.Rest.Add(max(0, float64(b.Mapped.N)-float64(b.HeapLive.N)), weight)
+		w.Other.Add(notGo, weight)
 	}
 	if b.HeapGoal.Known() {
 		w.Goal += float64(b.HeapGoal.N) * weight

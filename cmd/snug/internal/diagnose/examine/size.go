@@ -69,7 +69,7 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 		w.seen.Mates, shared = mates(first.Limits, pid)
 	}
 	if w.own = shared == ""; !w.own {
-		e.gap("memory that the kernel keeps for it", shared+", so only resident memory is counted, files of the program included")
+		e.gap("memory that the kernel keeps for it", shared+", so only resident memory is counted")
 	}
 	w.follow(ctx, e, &first, duration)
 	last := e.look()
@@ -88,6 +88,9 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	}
 	d := size.Decide(&w.seen, price)
 	d.Target = observe.Name(last.Go)
+	if d.ByGo && last.Go.GOMAXPROCSBy.By == goproc.ByEnvironment {
+		d.GOMAXPROCS.Why += ": remove the variable"
+	}
 	if v := last.Go.Exe.GoVersion; v != "" {
 		d.Go = new(finding.UTF8(v))
 	}
@@ -141,7 +144,7 @@ type sizeWatch struct {
 	seen             size.Seen
 	at, live, goal   []float64 // of each collection that was seen to end: seconds, bytes found in use, and the next goal
 	resident         float64   // most bytes
-	files            float64   // resident pages of files in bytes, as of the last second
+	files, code      float64   // resident bytes in pages of files, and in those of its code, as of the last second
 	periods, seconds []float64 // CPU in cores
 }
 
@@ -165,7 +168,7 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 	at, cpu := first.At, first.Go.Stat.CPU
 	since, ran := first.At, first.Delays
 	goal := first.Go.HeapGoal
-	w.status(e.Proc)
+	w.pages(e.Proc)
 	for time.Since(began) < duration {
 		now := first.Go.Again(e.Proc)
 		if now.Err != nil {
@@ -194,7 +197,7 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 		if took := t.Sub(at); took >= sizeWindow {
 			w.seconds = append(w.seconds, (now.Stat.CPU-cpu).Seconds()/took.Seconds())
 			at, cpu = t, now.Stat.CPU
-			w.status(e.Proc)
+			w.pages(e.Proc)
 		}
 		select {
 		case <-ctx.Done():
@@ -204,32 +207,28 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 	}
 }
 
-// status reads the part of the memory that does not change often.
-func (w *sizeWatch) status(p *proc.Process) {
-	if s, err := p.Status(); err == nil {
-		w.files = float64(s.Files)
-	}
+// pages reads the part of the memory that does not change often.
+func (w *sizeWatch) pages(p *proc.Process) {
+	files, code := proc.FilesOf(p.Pid())
+	w.files, w.code = float64(files), float64(code)
 }
 
-// memory adds a look at the memory. Pages of files count as in use: without those of its own code a program waits for the
-// disk all the time, though the kernel may reclaim them. A cgroup's own count is without them, and without those that
-// another cgroup read first.
+// memory adds a look at the memory.
 func (w *sizeWatch) memory(e *Examination, now *goproc.Facts) {
-	resident := float64(now.Stat.RSSBytes)
-	used := resident
+	resident, mapped, kept := float64(now.Stat.RSSBytes), float64(now.Mapped.N), -1.0
 	if w.own {
 		if l, err := e.h.Read(limits.Unreclaimable); err == nil && l.Memory.Unreclaimable.State == limits.Known {
-			used = float64(l.Memory.Unreclaimable.N) + w.files
+			kept = float64(l.Memory.Unreclaimable.N)
 		}
 	}
+	used, other := size.InUse(resident, w.files, w.code, kept, mapped)
 	w.resident = max(w.resident, resident)
 	most(&w.seen.Used, used)
 	if now.Mapped.Known() && now.HeapLive.Known() {
-		mapped := float64(now.Mapped.N)
 		if rest := max(0, mapped-float64(now.HeapLive.N)); !w.seen.Rest.Known() || rest < w.seen.Rest.N {
 			know(&w.seen.Rest, rest)
 		}
-		most(&w.seen.Other, max(0, used-min(mapped, resident-w.files)))
+		most(&w.seen.Other, other)
 	}
 }
 

@@ -73,9 +73,6 @@ func (a *answer) limit(n float64, why string) {
 		a.GOMAXPROCS.Value = &procs
 		if a.ByGo = int64(p.Runtime) == set.Value; a.ByGo {
 			a.GOMAXPROCS.Why = "Go chooses it by the CPU limit"
-			if quota, ok := s.Quota.Get(); ok && s.Procs.Known() && float64(s.Procs.N) != max(2, math.Ceil(quota)) {
-				a.GOMAXPROCS.Why += "; now something else sets it: remove that"
-			}
 		}
 	}
 }

@@ -12,6 +12,19 @@ import (
 // over is how far the heap may pass its goal, as a factor.
 func (s *Seen) over() float64 { return max(overshoot, s.Over.N) }
 
+// InUse returns the bytes of memory that a process has in use, and how many of them are not Go's. Of its resident bytes some are
+// in pages of files, and of these some are its code, which counts: without it a program waits for the disk all the time, though
+// the kernel may reclaim it. kept is what its cgroup holds and cannot reclaim, the kernel's own memory with it; -1 = it has
+// none of its own. Of the bytes that Go has mapped some may not be resident.
+func InUse(resident, files, code, kept, mapped float64) (used, other float64) {
+	anonymous := max(0, resident-files)
+	used = anonymous
+	if kept >= 0 {
+		used = kept
+	}
+	return used + code, max(0, used-min(mapped, anonymous)) + code
+}
+
 // other returns the bytes of memory that is not Go's, with what is added for peaks that were not seen.
 func (s *Seen) other() float64 { return s.Other.N * (1 + s.margin) }
 

@@ -176,17 +176,27 @@ func (a *answer) memory() {
 		return
 	}
 	used += s.Earlier.N
-	if why := s.modelled(); why != "" {
-		if s.gogc() < 0 && !s.MemLimit.Known() {
-			a.Memory.Why, a.GOMEMLIMIT.Why = endless, "for a limit of memory that you choose: nine tenths of it"
-			return
-		}
-		a.choose(step(max((used+s.Growth.N)*(1+s.margin), s.least())), "all that was used, because what of it is garbage is unknown: "+why)
-		return
-	}
 	if s.gogc() < 0 && s.Minor != 0 && s.Minor < 19 { // Go has no GOMEMLIMIT
 		_, why := s.goMemLimit(step(used))
 		a.Memory.Why, a.GOMEMLIMIT.Why = endless, why
+		return
+	}
+	if why := s.modelled(); why != "" {
+		if s.gogc() < 0 && s.MemLimit.State == limits.None {
+			a.Memory.Why, a.GOMEMLIMIT.Why = endless, "for a memory limit that you choose: nine tenths of it"
+			return
+		}
+		limit := step(max((used+s.Growth.N)*(1+s.margin), s.least()))
+		if n, _ := s.goMemLimit(limit); n == 0 { // nothing but GOGC ends the heap, if it does
+			limit = max(limit, step(s.over()*s.Goal.N+s.beside()))
+		}
+		for range 200 { // with GOGC=off a GOMEMLIMIT must fit
+			if n, _ := s.goMemLimit(limit); n > 0 || s.gogc() >= 0 {
+				break
+			}
+			limit = step(limit * 1.02)
+		}
+		a.choose(limit, "all that was used, because what of it is garbage is unknown: "+why)
 		return
 	}
 	least := s.fitting(s.limitFor(s.need()))

@@ -118,10 +118,16 @@ func TestDecide(t *testing.T) {
 		"memory unknown":  {func(s *Seen) { s.Used = figure.Of[float64]{Why: "no files"} }, 0, "no files", ""},
 		"no collection, GOGC off": {func(s *Seen) {
 			s.Collections, s.Live, s.GOGC.N, s.Used = 0, figure.Of[float64]{}, -1, know(40*mib)
+			s.MemLimit.None()
 		}, 0, "without end", ""},
+		"a goal that would not fit": {func(s *Seen) {
+			s.Collections, s.Goal, s.Used = 1, know(60*mib), know(45*mib)
+			s.LiveMost = know(20 * mib)
+		}, 104, "collections in the watch: 1", ""},
 		"no collection, GOGC off, and a GOMEMLIMIT": {func(s *Seen) {
-			s.Collections, s.Live, s.LiveMost, s.GOGC.N, s.Used, s.MemLimit = 0, figure.Of[float64]{}, figure.Of[float64]{}, -1, know(40*mib), figure.New(int64(40*mib), "")
-		}, 48, "garbage is unknown", ""},
+			s.Collections, s.Live, s.LiveMost, s.GOGC.N, s.Used, s.MemLimit = 0, figure.Of[float64]{}, figure.Of[float64]{}, -1, know(40*mib), figure.New(int64(460*mib), "")
+			s.Goal.None()
+		}, 80, "garbage is unknown", ""},
 		"an earlier peak":      {func(s *Seen) { s.Earlier = know(475 * mib) }, 704, "more than its heap goal", "457 MiB of memory in use were"},
 		"less used than lives": {func(s *Seen) { s.Allocated, s.Used = figure.Of[float64]{}, know(90*mib) }, 144, "all that was used", ""},
 		"no GOMEMLIMIT":        {func(s *Seen) { s.Minor, s.Allocated = 18, figure.Of[float64]{Why: "old"} }, 272, "bytes allocated unknown: old", ""},
@@ -219,13 +225,6 @@ func TestCPU(t *testing.T) {
 		}
 	}
 	s := seen()
-	for quota, set := range map[float64]bool{3.5: false, 4: false, 2: true} { // it has 4 Ps
-		s.Quota = know(quota)
-		if a := Decide(s, Fargate); strings.Contains(a.GOMAXPROCS.Why, "remove") != set {
-			t.Errorf("quota %v: %s", quota, a.GOMAXPROCS.Why)
-		}
-	}
-	s.Quota = figure.Of[float64]{}
 	s.Aware = false
 	if a := Decide(s, Fargate); *a.GOMAXPROCS.Value != 2 || a.ByGo {
 		t.Errorf("%+v", a.GOMAXPROCS)

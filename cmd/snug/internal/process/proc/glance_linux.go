@@ -59,19 +59,25 @@ func StatOf(pid int) (Stat, error) {
 // CodeOf returns how many bytes of code a process has mapped beside its executable, from libraries or
 // written at run time; 0 = none or unknown. It changes when the process loads a library.
 func CodeOf(pid int) int64 {
+	var b [4096]byte
+	return parseSize(statusOf(pid, b[:]), "VmLib")
+}
+
+// statusOf returns what b has room for of /proc/PID/status; nil = unknown. Sizes are in the first kilobyte, unless the process
+// has many groups.
+func statusOf(pid int, b []byte) []byte {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(root+"/"+strconv.Itoa(pid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
-		return 0
+		return nil
 	}
 	defer unix.Close(fd)
-	var b [4096]byte // the line is in the first kilobyte, unless the process has many groups
-	n, err := retry(func() (int, error) { return unix.Read(fd, b[:]) })
+	n, err := retry(func() (int, error) { return unix.Read(fd, b) })
 	if err != nil {
-		return 0
+		return nil
 	}
-	return parseCode(b[:n])
+	return b[:n]
 }
 
 // Entries lists the visible processes, in no order. An entry keeps its inode until the process

@@ -102,5 +102,8 @@ func StatOf(int) (Stat, error) { return Stat{}, ErrNotLinux }
 // CodeOf needs Linux.
 func CodeOf(int) int64 { return 0 }
 
+// FilesOf needs Linux.
+func FilesOf(int) (files, code int64) { return 0, 0 }
+
 // Entries needs Linux.
 func Entries() ([]Entry, error) { return nil, ErrNotLinux }

@@ -113,7 +113,6 @@ func ticks(n uint64) time.Duration {
 //	Uid:	real effective saved filesystem
 //	NSpid:	1234 17 1            one a nested pid namespace, the innermost last
 //	VmHWM:	232456 kB            none for a kernel thread
-//	RssFile:	 28652 kB            since Linux 4.5
 //	Cpus_allowed_list:	0-3,8
 //
 // Source: proc_pid_status(5).
@@ -138,10 +137,10 @@ func parseStatus(text []byte) (s Status, ok bool) {
 					s.NSPid = int(pid)
 				}
 			}
-		case "VmHWM", "RssFile":
+		case "VmHWM":
 			if len(field) > 0 {
 				if n, err := strconv.ParseUint(field[0], 10, 43); err == nil {
-					*map[string]*int64{"VmHWM": &s.Peak, "RssFile": &s.Files}[key] = int64(n) << 10
+					s.Peak = int64(n) << 10
 				}
 			}
 		case "Cpus_allowed_list":
@@ -151,13 +150,14 @@ func parseStatus(text []byte) (s Status, ok bool) {
 	return s, ok
 }
 
-// parseCode returns the bytes of this line of /proc/PID/status, 0 = there is none:
+// parseSize returns the bytes of a line of /proc/PID/status, 0 = there is none:
 //
+//	RssFile:	   28652 kB      resident pages of files, since Linux 4.5
 //	VmLib:	    2256 kB      mapped code without the executable's own
 //
 // Source: proc_pid_status(5); fs/proc/task_mmu.c, task_mem.
-func parseCode(text []byte) int64 {
-	_, value, found := bytes.Cut(text, []byte("\nVmLib:"))
+func parseSize(text []byte, key string) int64 {
+	_, value, found := bytes.Cut(text, []byte("\n"+key+":"))
 	value, _, ended := bytes.Cut(value, []byte(" kB\n"))
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 53)
 	if !found || !ended || err != nil {
@@ -312,6 +312,27 @@ func parseMaps(text []byte) []Object {
 		all = append(all, o)
 	}
 	return all
+}
+
+// parseCode reads /proc/PID/maps and returns the addresses at which files are mapped of which code may run, their data too.
+func parseCode(text []byte) (spans [][2]uint64) {
+	runs := map[string]bool{}
+	for _, o := range parseMaps(text) {
+		runs[o.ID] = true
+	}
+	for line := range bytes.Lines(text) {
+		field := strings.SplitN(string(line), " ", 6)
+		if len(field) < 6 || !runs[field[3]+" "+field[4]] {
+			continue
+		}
+		from, to, _ := strings.Cut(field[0], "-")
+		low, err1 := strconv.ParseUint(from, 16, 63)
+		high, err2 := strconv.ParseUint(to, 16, 63)
+		if err1 == nil && err2 == nil && low < high {
+			spans = append(spans, [2]uint64{low, high})
+		}
+	}
+	return spans
 }
 
 // trimZeros makes an address of maps one of map_files.

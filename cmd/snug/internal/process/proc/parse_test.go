@@ -80,7 +80,7 @@ func TestParseCode(t *testing.T) {
 		"Name:\tapp\nVmLib:\t      -4 kB\n":                                           0,
 		"":                                                                            0,
 	} {
-		if got := parseCode([]byte(text)); got != want {
+		if got := parseSize([]byte(text), "VmLib"); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
@@ -283,7 +283,7 @@ func FuzzParse(f *testing.F) {
 		if s, ok := parseStat(text, 4096); !ok && s != (Stat{}) || s.RSSBytes < 0 || s.CPU < 0 || s.Threads < 0 {
 			t.Errorf("%+v, %v", s, ok)
 		}
-		if n := parseCode(text); n < 0 {
+		if n := parseSize(text, "VmLib"); n < 0 {
 			t.Errorf("%q: %d bytes of code", text, n)
 		}
 		if s, _ := parseStatus(text); s.UID < -1 || s.NSPid < 0 || s.CPUs < 0 || s.CPUs > maxCPUs {
@@ -348,7 +348,12 @@ func TestParseMaps(t *testing.T) {
 	if got := parseMaps([]byte(text)); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	spans := [][2]uint64{{0x400000, 0x452000}, {0x35b1800000, 0x35b1820000}, {0x35b1820000, 0x35b1830000}, {0x35b1830000, 0x35b1840000}}
+	if got := parseCode([]byte(text)); !slices.Equal(got, spans) {
+		t.Errorf("%x", got)
+	}
 	for cut := range text {
 		parseMaps([]byte(text[:cut]))
+		parseCode([]byte(text[:cut]))
 	}
 }

@@ -128,8 +128,6 @@ type Status struct {
 	CPUs int
 	// Peak is the largest resident memory since the program was started, in bytes; 0 = unknown.
 	Peak int64
-	// Files is the resident memory in pages of files, the executable's own among them, in bytes; 0 = unknown.
-	Files int64
 }
 
 // Range is a part of the memory of a process.
