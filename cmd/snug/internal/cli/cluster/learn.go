@@ -20,6 +20,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
@@ -78,8 +79,8 @@ count. The ConfigMap has what FILE has, and nothing of before.`,
 			if err != nil {
 				return message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(file), itHas)
 			}
-			if m.miss != "" {
-				u.Note("warning: %s", m.miss)
+			for _, what := range m.miss {
+				u.Note("warning: %s", what)
 			}
 			for _, l := range grouped(m.left) {
 				u.Note("warning: left out, %s: %s", l.Why, l.Name)
@@ -95,6 +96,7 @@ count. The ConfigMap has what FILE has, and nothing of before.`,
 			case !m.peaks.Fits():
 				return message.Failed(fmt.Sprintf("%d containers are more than fit in a ConfigMap", len(m.peaks)), "leave out those that need nothing else than the fixed share")
 			}
+			u.Note("note: to apply it replaces what the ConfigMap has: %s", summary(m.peaks))
 			return u.Write([]byte(m.peaks.YAML(namespace, name)))
 		},
 	}
@@ -116,7 +118,7 @@ type rows struct {
 	peaks learned.Peaks
 	long  []string       // keys that no ConfigMap can have
 	left  []learned.Left // by agents
-	miss  string         // what else is missing
+	miss  []string       // what else is missing
 }
 
 // readMeasured reads a file, or stdin if it is -. until is the day on which its measurements ended; zero = when the agents
@@ -163,14 +165,20 @@ func readSizes(r io.Reader, until time.Time) (m rows, err error) {
 	}
 	if until.IsZero() {
 		if until, err = time.Parse(time.RFC3339, s.At); err != nil || !readable(until) {
-			return m, &learned.Wrong{What: "it does not say when the agents were asked", Hint: "name the day by --until"}
+			return m, &learned.Wrong{What: "it does not say when the agents were asked, in a way that can be read", Hint: "name the day by --until"}
 		}
 	}
 	if n := len(s.Silent); n > 0 {
-		m.miss = fmt.Sprintf("%d of %d agents did not answer: what only they have seen is missing", n, s.Agents)
+		m.miss = append(m.miss, fmt.Sprintf("%d of %d agents did not answer: what only they have seen is missing", n, s.Agents))
 	}
-	m.peaks, m.long, m.left, err = learned.OfAgents(s.Other, until)
-	return m, err
+	if s.LeftOut > 0 {
+		m.miss = append(m.miss, fmt.Sprintf("agents had no room for %s", units.Plural(s.LeftOut, "workload")))
+	}
+	for _, g := range s.Unknown {
+		m.miss = append(m.miss, "unknown: "+g.Field+": "+g.Why)
+	}
+	m.peaks, m.long, m.left = learned.OfAgents(s.Other, until)
+	return m, nil
 }
 
 // grouped returns one for each reason, named by the first container and the number of others.
@@ -187,4 +195,21 @@ func grouped(all []learned.Left) (some []learned.Left) {
 		}
 	}
 	return some
+}
+
+// summary says how much there is.
+func summary(p learned.Peaks) string {
+	namespaces, short := map[string]bool{}, 0
+	for key, m := range p {
+		namespace, _, _ := strings.Cut(key, "_")
+		namespaces[namespace] = true
+		if m.Seconds < 24*60*60 {
+			short++
+		}
+	}
+	text := units.Plural(len(p), "container") + " of " + units.Plural(len(namespaces), "namespace")
+	if short > 0 {
+		text += fmt.Sprintf(", %d measured for less than a day", short)
+	}
+	return text
 }

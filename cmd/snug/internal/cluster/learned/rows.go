@@ -57,6 +57,8 @@ func ReadRows(r io.Reader, until time.Time) (peaks Peaks, long []string, err err
 			return nil, nil, &Wrong{Line: n, What: what}
 		case words[1][0] < 'A' || words[1][0] > 'Z':
 			return nil, nil, &Wrong{n, "not a kind: " + words[1], "a kind begins with a capital letter, as in Deployment"}
+		case m.Peak > 0 && m.Peak < 1<<20:
+			return nil, nil, &Wrong{n, "less than any Go program has: " + words[4], "write a unit, as in 300MiB"}
 		case !short:
 			long = append(long, key)
 			continue

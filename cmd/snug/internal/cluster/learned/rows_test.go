@@ -20,7 +20,7 @@ shop Deployment web app 300MiB 3600
 
  shop  Deployment web	app 100Mi 604800
 1e3 CronJob night.v1 0 0 1
-shop StatefulSet `+long+" app 1 1\n"), day)
+shop StatefulSet `+long+" app 1MiB 1\n"), day)
 	if err != nil || len(left) != 1 || !strings.HasPrefix(left[0], "shop_StatefulSet_a") || len(peaks) != 2 || !peaks.Fits() {
 		t.Fatalf("%v, %q, %v", peaks, left, err)
 	}
@@ -49,7 +49,7 @@ shop StatefulSet `+long+" app 1 1\n"), day)
 }
 
 func TestRowsRefused(t *testing.T) {
-	const good = "shop Deployment web app 1 1\n"
+	const good = "shop Deployment web app 1MiB 1\n"
 	for text, want := range map[string]struct {
 		line int
 		what string
@@ -63,6 +63,7 @@ func TestRowsRefused(t *testing.T) {
 		"shop Deployment web_1 app 1 1":                 {1, "not the name of a workload: web_1"},
 		"shop Deployment web a.b 1 1":                   {1, "not the name of a container: a.b"},
 		"shop Deployment web app -1 1":                  {1, "not a size: -1"},
+		"shop Deployment web app 297.8 1":               {1, "less than any Go program has: 297.8"},
 		"shop Deployment web app 50% 1":                 {1, "not a size: 50%"},
 		"shop Deployment web app 1000000000000000000 1": {1, "not a size: 1000000000000000000"},
 		"shop Deployment web app 1 0":                   {1, "not a number of seconds: 0"},

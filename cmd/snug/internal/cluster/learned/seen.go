@@ -16,9 +16,8 @@ import (
 type Left struct{ Name, Why string }
 
 // OfAgents returns the peaks of what agents have seen until a time, and the containers that have none. long are the keys
-// that no ConfigMap can have. Rows that no agent writes are an error of type *Wrong.
-func OfAgents(all []finding.OtherMemory, until time.Time) (peaks Peaks, long []string, left []Left, err error) {
-	const hint = "save what snug cluster size --json prints once more"
+// that no ConfigMap can have.
+func OfAgents(all []finding.OtherMemory, until time.Time) (peaks Peaks, long []string, left []Left) {
 	peaks = Peaks{}
 	for i := range all {
 		o := &all[i]
@@ -26,7 +25,7 @@ func OfAgents(all []finding.OtherMemory, until time.Time) (peaks Peaks, long []s
 		why := ""
 		switch {
 		case o.Most == nil:
-			why = "its memory that is not Go's is unknown, " + o.Why
+			why = strings.TrimSuffix("its memory that is not Go's is unknown, "+o.Why, ", ")
 		case kind == "Pod":
 			why = "it has no controller, or its controller is unknown"
 		}
@@ -36,13 +35,15 @@ func OfAgents(all []finding.OtherMemory, until time.Time) (peaks Peaks, long []s
 			continue
 		}
 		if !(*o.Most >= 0 && *o.Most <= 1e18) || !(o.Seconds >= 0 && o.Seconds <= 1e18) {
-			return nil, nil, nil, &Wrong{What: "not what an agent has seen: " + title, Hint: hint}
+			left = append(left, Left{title, "no agent has seen that"})
+			continue
 		}
 		key, short, m, what := row([]string{o.Namespace, kind, name, o.Container,
 			strconv.FormatInt(int64(math.Ceil(*o.Most)), 10), fmt.Sprintf("%.0f", math.Floor(o.Seconds))})
 		switch {
 		case what != "":
-			return nil, nil, nil, &Wrong{What: what, Hint: hint}
+			left = append(left, Left{title, what})
+			continue
 		case !short:
 			long = append(long, key)
 			continue
@@ -50,5 +51,5 @@ func OfAgents(all []finding.OtherMemory, until time.Time) (peaks Peaks, long []s
 		m.Until = until
 		peaks[key] = m
 	}
-	return peaks, long, left, nil
+	return peaks, long, left
 }

@@ -3,7 +3,6 @@
 package learned
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -15,14 +14,14 @@ import (
 // TestOfAgents: what agents measured becomes peaks, rounded to the safe side; what they did not is left out with the reason.
 func TestOfAgents(t *testing.T) {
 	day := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
-	peaks, long, left, err := OfAgents([]finding.OtherMemory{
+	peaks, long, left := OfAgents([]finding.OtherMemory{
 		{Namespace: "shop", Workload: "Deployment/web", Container: "app", Most: new(100.5), Seconds: 90.9},
 		{Namespace: "shop", Workload: "Deployment/two", Container: "app", Why: "up to 2 Go processes share a container"},
 		{Namespace: "shop", Workload: "Pod/db-*", Container: "app", Most: new(1.0), Seconds: 1},
 		{Namespace: "shop", Workload: "Deployment/" + strings.Repeat("a", 253), Container: "app", Most: new(1.0), Seconds: 1},
 	}, day)
-	if err != nil || len(peaks) != 1 || len(long) != 1 || len(left) != 2 {
-		t.Fatalf("%v, %q, %v, %v", peaks, long, left, err)
+	if len(peaks) != 1 || len(long) != 1 || len(left) != 2 {
+		t.Fatalf("%v, %q, %v", peaks, long, left)
 	}
 	if m := peaks.Of("shop", "Deployment/web", "app"); m.Peak != 101 || m.Seconds != 90 || m.Until != day {
 		t.Errorf("%v", m)
@@ -39,9 +38,8 @@ func TestOfAgents(t *testing.T) {
 		{Namespace: "shop", Workload: "Deployment/web", Container: "app", Most: new(1.0), Seconds: 0.9},
 		{Namespace: "shop", Workload: "Deployment/web", Container: "app", Most: new(1.0), Seconds: math.Inf(1)},
 	} {
-		_, _, _, err := OfAgents([]finding.OtherMemory{o}, day)
-		if wrong := (*Wrong)(nil); !errors.As(err, &wrong) || wrong.Hint == "" {
-			t.Errorf("%+v: %v", o, err)
+		if peaks, _, left := OfAgents([]finding.OtherMemory{o}, day); len(peaks) > 0 || len(left) != 1 || left[0].Why == "" {
+			t.Errorf("%+v: %v, %v", o, peaks, left)
 		}
 	}
 }
