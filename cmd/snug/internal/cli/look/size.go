@@ -85,7 +85,7 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 		},
 		ValidArgsFunction: completePids(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			least, most, hint := 5*time.Second, 24*time.Hour, "write 5s to a day"
+			least, most, hint := examine.SizeLeast, 24*time.Hour, "write 5s to a day"
 			if trials.asked(cmd) {
 				least, most, hint = lab.MinWatch, lab.MaxWatch, "write 10s to an hour"
 			}
@@ -165,6 +165,8 @@ func (f *sizing) watch(ctx context.Context, u *ui.UI, target string, of *examine
 	}
 	d.Next = "snug size " + strconv.Itoa(of.PID) + " --for 10m"
 	switch {
+	case d.Memory.Why == size.Endless:
+		d.Next = ""
 	case d.Seen.Growth.N > 0:
 		d.Next = "snug profile --heap " + strconv.Itoa(of.PID)
 	case len(d.Curve) > 0 && d.Seconds >= enough.Seconds():
@@ -191,7 +193,7 @@ func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) 
 			return nil, message.Failed(err.Error()+", "+file, "watch the program again: snug size PID --json")
 		}
 	}
-	if file != "-" && d.Memory.Value != nil && (len(d.Curve) > 0 || d.Search != nil) {
+	if file != "-" && d.Memory.Value != nil && d.Seen.Growth.N == 0 && (len(d.Curve) > 0 || d.Search != nil) {
 		d.Next = "snug lint --size " + message.Quote(file) + " MANIFEST"
 	}
 	return d, nil
@@ -208,8 +210,14 @@ func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 			hint, not = "allow more with --slo, or less load with --rate", "not shown: "
 		}
 		text, why := content.SizePatch(d)
+		if why == size.Endless {
+			hint = content.SetLimit
+		}
 		if why != "" {
 			return message.Failed("no patch: "+why, hint)
+		}
+		if more := content.SizeGrowing(d); more != "" {
+			u.Note("warning: %s", more)
 		}
 		for _, what := range d.Unseen {
 			u.Note("%s%s", not, what)

@@ -14,6 +14,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/linter"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
+	decide "github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
@@ -63,7 +64,11 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 	}
 	size, why := content.SizeContainerOf(d)
 	if why != "" {
-		return message.Failed("no advice to write: "+why+", "+string(f.file), "watch longer: snug size PID --for 10m --json")
+		hint := "watch longer: snug size PID --for 10m --json"
+		if why == decide.Endless {
+			hint = content.SetLimit
+		}
+		return message.Failed("no advice to write: "+why+", "+string(f.file), hint)
 	}
 	w := manifest.Wanted{
 		Requests: []manifest.Pair{{Name: "cpu", Value: size.CPURequest}, {Name: "memory", Value: size.Memory}},
@@ -87,6 +92,9 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 		if err := l.WriteSize(s); err != nil {
 			return err
 		}
+	}
+	if more := content.SizeGrowing(d); more != "" {
+		u.Note("warning: %s", more)
 	}
 	for _, what := range d.Unseen {
 		u.Note("not seen: %s", what)

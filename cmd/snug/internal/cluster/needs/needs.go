@@ -58,8 +58,8 @@ type Workload struct {
 
 	Live      Sketch `json:"live_heap_bytes"` // what the last collection found in use
 	Rest      Sketch `json:"go_rest_bytes"`   // held by Go beside objects
-	Other     Sketch `json:"other_bytes"`     // in use, and not Go's, resident pages of files with it
-	Used      Sketch `json:"used_bytes"`      // that cannot be reclaimed, and resident pages of files
+	Other     Sketch `json:"other_bytes"`     // in use, and not Go's, resident pages of its code with it
+	Used      Sketch `json:"used_bytes"`      // that cannot be reclaimed, and resident pages of its code
 	Allocated Sketch `json:"allocated_bytes"` // a second
 	CPU       Sketch `json:"used_cores"`      // by its Go processes
 

@@ -100,6 +100,8 @@ func (w *Workload) OtherMost() (bytes, seconds float64, why string) {
 	switch {
 	case w.Mates > 1:
 		return 0, 0, w.why()
+	case known && w.OtherFor == 0:
+		return 0, 0, "its agent is of an earlier version, which does not count for how long"
 	case !known || seconds < 1:
 		return 0, 0, cmp.Or(w.Why, "it was not measured for long enough")
 	}

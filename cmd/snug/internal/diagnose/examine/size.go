@@ -5,6 +5,7 @@ package examine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path"
@@ -60,7 +61,7 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	if !g.Stat.Started.IsZero() {
 		age := first.At.Sub(g.Stat.Started)
 		if age+duration < sizeStart {
-			return nil, message.Failed("it has just started, "+observe.Name(g), "watch it under its usual load: snug size "+strconv.Itoa(pid)+" --for 2m")
+			return nil, tooYoung(g)
 		}
 		w.seen.Age = age.Seconds()
 	}
@@ -77,10 +78,15 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	case errors.Is(last.Go.Err, proc.ErrGone) && oomKilled(first.Limits) != nil:
 		return nil, message.Failed("it was OOM-killed while it was watched, "+observe.Name(g), "watch it with a larger memory limit")
 	case errors.Is(last.Go.Err, proc.ErrGone):
-		return nil, message.Failed("it ended while it was watched, "+observe.Name(g), "watch a process that goes on, or for a shorter time: --for 30s")
+		return nil, message.Failed("it ended while it was watched, or became another program, "+observe.Name(g), "watch a process that goes on, or for a shorter time with --for")
 	}
 	if err := unsized(last.Go, p, files); err != nil {
 		return nil, err // such as stopped meanwhile
+	}
+	if took := last.At.Sub(first.At); took < min(duration, SizeLeast) {
+		return nil, message.Failed(fmt.Sprintf("the watch ended after %.1f s, which says nothing, %s", took.Seconds(), observe.Name(g)), "let it go on for 5 s or longer")
+	} else if w.seen.Age > 0 && w.seen.Age+took.Seconds() < sizeStart.Seconds() {
+		return nil, tooYoung(g)
 	}
 	w.sum(&first, &last)
 	if status, err := p.Status(); err == nil {
@@ -96,6 +102,13 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	}
 	d.Unknown = append(append(d.Unknown, e.unknown...), size.Gaps(&d.Seen)...)
 	return d, nil
+}
+
+// SizeLeast is the shortest watch.
+const SizeLeast = 5 * time.Second
+
+func tooYoung(g *goproc.Facts) error {
+	return message.Failed("it has just started, "+observe.Name(g), "watch it under its usual load: snug size "+strconv.Itoa(g.Pid)+" --for 2m")
 }
 
 // unsized returns why a process has no size; nil = it may have one.
@@ -120,7 +133,7 @@ func OwnLimit(l *limits.Limits) bool {
 }
 
 // mates returns the number of other processes in the cgroup that sets the memory limit, as far as they are seen from
-// here and are not this one; and who shares it, "" = none.
+// here and are not this one; and who shares it that does not belong there, "" = none.
 func mates(l *limits.Limits, pid int) (n int, shared string) {
 	text, _ := os.ReadFile(path.Join("/", path.Dir(l.Memory.Source.File), "cgroup.procs"))
 	for _, line := range strings.Fields(string(text)) {
@@ -131,9 +144,6 @@ func mates(l *limits.Limits, pid int) (n int, shared string) {
 		default:
 			n++
 		}
-	}
-	if n > 0 {
-		shared = "other processes share its cgroup"
 	}
 	return n, shared
 }

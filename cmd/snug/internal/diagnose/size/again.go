@@ -61,6 +61,9 @@ func Again(d *finding.Size, price Price) (*finding.Size, error) {
 	if slices.ContainsFunc(all, func(n float64) bool { return !(n >= 0 && n <= most) }) || max(f.CPUMean.N, f.CPUHigh.N, f.CPUMost.N, f.Quota.N) > math.MaxInt32 {
 		return nil, ErrDamaged
 	}
+	if s.Seconds < 1 { // no watch is that short
+		return nil, ErrDamaged
+	}
 	again := Decide(s, price)
 	again.Target, again.Go, again.Unknown, again.Next = d.Target, d.Go, d.Unknown, d.Next
 	return again, Possible(again)

@@ -68,8 +68,8 @@ const (
 	marking = 0.25
 )
 
-// endless is why there is no memory limit where nothing ends the growth of the heap.
-const endless = "with GOGC=off and no GOMEMLIMIT its heap grows without end"
+// Endless is why there is no memory limit where nothing ends the growth of the heap.
+const Endless = "with GOGC=off and no GOMEMLIMIT its heap grows without end"
 
 // Decide returns the container for a program.
 func Decide(s *Seen, price Price) *finding.Size {
@@ -128,7 +128,7 @@ func (a *answer) unseen() {
 		a.say("what a collection costs, and whether the live heap grows: %d ended in the watch; all memory in use counts as needed", s.Collections)
 	}
 	if s.Mates > 0 {
-		a.say("what other processes need that share its limits, %d in all: add it", s.Mates)
+		a.say("the CPU that other processes need that share its limits, %d in all: add it; their memory counts", s.Mates)
 	}
 	if s.CPUMean.N > 0 && s.Waited.N > waited*s.CPUMean.N {
 		a.say("what it needs where CPUs are free: threads waited %.1f times as long for a CPU as they ran, and collections that wait find more in use and take more CPU", s.Waited.N/s.CPUMean.N)
@@ -178,12 +178,12 @@ func (a *answer) memory() {
 	used += s.Earlier.N
 	if s.gogc() < 0 && s.Minor != 0 && s.Minor < 19 { // Go has no GOMEMLIMIT
 		_, why := s.goMemLimit(step(used))
-		a.Memory.Why, a.GOMEMLIMIT.Why = endless, why
+		a.Memory.Why, a.GOMEMLIMIT.Why = Endless, why
 		return
 	}
 	if why := s.modelled(); why != "" {
 		if s.gogc() < 0 && s.MemLimit.State == limits.None {
-			a.Memory.Why, a.GOMEMLIMIT.Why = endless, "for a memory limit that you choose: nine tenths of it"
+			a.Memory.Why, a.GOMEMLIMIT.Why = Endless, "for a memory limit that you choose: nine tenths of it"
 			return
 		}
 		limit := step(max((used+s.Growth.N)*(1+s.margin), s.least()))

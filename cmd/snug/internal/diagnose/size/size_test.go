@@ -146,7 +146,7 @@ func TestDecide(t *testing.T) {
 		}, 52, "GOGC=275", ""},
 		"a short watch":            {func(s *Seen) { s.Seconds, s.Collections = 20, 40 }, 272, "", "20 s of the watch: 30 %"},
 		"a young process":          {func(s *Seen) { s.Age = 5 }, 272, "", "run for 5 s"},
-		"others in the cgroup":     {func(s *Seen) { s.Mates = 2 }, 256, "", "share its limits, 2 in all"},
+		"others in the cgroup":     {func(s *Seen) { s.Mates = 2 }, 256, "", "share its limits, 2 in all: add it; their memory counts"},
 		"a busy machine":           {func(s *Seen) { s.Waited = know(0.32) }, 256, "", "waited 0.8 times as long"},
 		"throttled":                {func(s *Seen) { s.Throttled = know(0.2) }, 256, "", "20.0 %"},
 		"the model does not agree": {func(s *Seen) { s.Collections = 1200 }, 256, "", "0.50 of the way"},
@@ -240,6 +240,22 @@ func TestCPU(t *testing.T) {
 	s.CPUHigh = figure.Of[float64]{}
 	if a := Decide(s, Fargate); a.CPULimit.Value != nil || a.GOMAXPROCS.Value != nil || a.CPULimit.Why == "" {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestInUse: a cgroup's own count has what the kernel holds and no pages of files; code counts, data does not.
+func TestInUse(t *testing.T) {
+	for name, c := range map[string]struct{ resident, files, code, kept, mapped, used, other float64 }{
+		"no limit of its own":                {150, 50, 20, -1, 90, 120, 30},
+		"its own, with the kernel's memory":  {150, 50, 20, 120, 90, 140, 50},
+		"Go has mapped more than is touched": {150, 50, 20, 120, 200, 140, 40},
+		"no pages of files":                  {100, 0, 0, 100, 100, 100, 0},
+		"unknown pages":                      {100, 0, 0, -1, 100, 100, 0},
+		"mapped data alone":                  {1600, 1500, 10, 110, 100, 120, 20},
+	} {
+		if used, other := InUse(c.resident, c.files, c.code, c.kept, c.mapped); used != c.used || other != c.other {
+			t.Errorf("%s: %v in use, of it %v not Go's", name, used, other)
+		}
 	}
 }
 

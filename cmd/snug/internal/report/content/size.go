@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -22,19 +23,36 @@ func SizeVerdict(d *finding.Size) string {
 		}
 		return message.Clean(d.Target) + ": " + metric.Readable(d.Memory.Why)
 	}
-	return message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs) + growing(d)
+	return message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs) + more(SizeGrowing(d))
 }
 
-// growing says how long the memory lasts if the live heap goes on growing at the pace of the watch; "" = it did not grow.
-func growing(d *finding.Size) string {
+// SetLimit is the cure for a heap that nothing ends.
+const SetLimit = "set GOMEMLIMIT to nine tenths of the memory that you can give, and watch it again"
+
+func more(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "; " + text
+}
+
+// SizeGrowing says how long the memory lasts if the live heap goes on growing at the pace of the watch; "" = it did not grow.
+func SizeGrowing(d *finding.Size) string {
 	s := &d.Seen
 	if !(s.Growth.N > 0 && d.Seconds > 0) {
 		return ""
 	}
-	more := "; its live heap grows by " + inBytes(s.Growth.N*60/d.Seconds) + " a minute"
+	more := "its live heap grows by " + inBytes(s.Growth.N*60/d.Seconds) + " a minute"
 	if d.Memory.Value != nil {
-		room := max(0, *d.Memory.Value-s.LiveMost.N-s.Rest.N-s.Other.N)
-		more += ", which fills that in " + units.Plural(max(1, math.Round(room/s.Growth.N*d.Seconds/60)), "minute")
+		room := *d.Memory.Value - s.LiveMost.N - s.Rest.N - s.Other.N
+		if n := d.GOMEMLIMIT.Value; n != nil { // above it collections run all the time
+			room = min(room, *n-s.LiveMost.N-s.Rest.N)
+		}
+		if minutes := math.Floor(room / s.Growth.N * d.Seconds / 60); minutes >= 1 {
+			more += ", which fills that within " + units.Plural(minutes+1, "minute")
+		} else {
+			more += ", which fills that within a minute"
+		}
 	}
 	return more
 }
@@ -150,6 +168,9 @@ func SizePatch(d *finding.Size) (text, why string) {
 		env = "  - name: GOMAXPROCS\n    value: \"" + c.GOMAXPROCS + "\"\n"
 	}
 	if c.GOMEMLIMIT != "" {
+		if strings.Trim(c.GOMEMLIMIT, "0123456789") == "" {
+			c.GOMEMLIMIT = strconv.Quote(c.GOMEMLIMIT) // YAML's numbers are no text
+		}
 		env += "  - name: GOMEMLIMIT\n    value: " + c.GOMEMLIMIT + "\n"
 	}
 	if env != "" {

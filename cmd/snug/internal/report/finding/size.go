@@ -48,8 +48,8 @@ type SizeSeen struct {
 	Goal      figure.Of[float64] `json:"heap_goal_bytes"`      // mean; none without GOGC and GOMEMLIMIT
 	Over      figure.Of[float64] `json:"heap_over_goal_ratio"` // largest heap over its goal
 	Rest      figure.Of[float64] `json:"go_rest_bytes"`        // held by Go beside objects, as stacks: least
-	Other     figure.Of[float64] `json:"other_most_bytes"`     // not Go's, resident pages of files with it: most
-	Used      figure.Of[float64] `json:"used_most_bytes"`      // that cannot be reclaimed, and resident pages of files: most
+	Other     figure.Of[float64] `json:"other_most_bytes"`     // not Go's, resident pages of its code with it: most
+	Used      figure.Of[float64] `json:"used_most_bytes"`      // that cannot be reclaimed, and resident pages of its code: most
 	Earlier   figure.Of[float64] `json:"used_earlier_bytes"`   // that were resident before the watch, beyond what was in it: most
 	CPUMean   figure.Of[float64] `json:"used_cores"`           // mean
 	CPUHigh   figure.Of[float64] `json:"used_high_cores"`      // 95th percentile of windows of a second
