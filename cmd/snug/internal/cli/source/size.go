@@ -112,6 +112,8 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 	has, _ := s.Container.Setting("GOMEMLIMIT")
 	if n, ok := units.ParseGoBytes(has); ok && float64(n) > *d.Memory.Value {
 		u.Note("warning: GOMEMLIMIT=%s stays, and exceeds the memory limit of %s, %s", has, size.Memory, s.Place)
+	} else if ok && size.GOMEMLIMIT == "" && float64(n) < d.Seen.LiveMost.N+d.Seen.Rest.N {
+		u.Note("warning: GOMEMLIMIT=%s stays, and what lives needs more: collections would run all the time, %s", has, s.Place)
 	}
 	for i := range s.Left {
 		m := &s.Left[i]

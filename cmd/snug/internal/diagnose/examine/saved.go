@@ -72,7 +72,7 @@ func readKind[T finding.Document](ctx context.Context, name, kind, hint string) 
 
 // ReadSize reads a file that snug size --json wrote.
 func ReadSize(ctx context.Context, name string) (*finding.Size, error) {
-	const hint = "name a file that snug size --json wrote"
+	const hint = "name a file that snug size --json wrote of one program; snug report FILE shows one of a cluster"
 	s, err := readKind[*finding.Size](ctx, name, finding.KindSize, hint)
 	if err != nil {
 		return nil, err
