@@ -31,7 +31,7 @@ const objectSize = 8 << 10
 var (
 	kept    []*object
 	outside []byte
-	sink    []byte
+	Sink    []byte // exported, so that what goes there is made on the heap
 )
 
 // work makes so many MiB of garbage, in pieces of 16 KiB, and computes each of their bytes: what collecting takes is a small part
@@ -44,7 +44,7 @@ func work(mebibytes int) {
 			h = (h ^ uint64(i)) * 1099511628211
 			piece[i] = byte(h >> 32)
 		}
-		sink = piece
+		Sink = piece
 	}
 }
 
