@@ -54,6 +54,9 @@ module etcd3.6 go.etcd.io/etcd/server/v3@v3.6.13
 module opa github.com/open-policy-agent/opa@v1.22.3
 module coredns github.com/coredns/coredns@v1.14.5
 module caddy2.11 github.com/caddyserver/caddy/v2@v2.11.9 github.com/caddyserver/caddy/v2/cmd/caddy
+module registry3 github.com/distribution/distribution/v3@v3.1.2 github.com/distribution/distribution/v3/cmd/registry
+module prometheus3 github.com/prometheus/prometheus@v0.316.0 github.com/prometheus/prometheus/cmd/prometheus
+module victoria-metrics1 github.com/VictoriaMetrics/VictoriaMetrics@v1.136.0 github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics
 module nats github.com/nats-io/natscli@v0.5.0 github.com/nats-io/natscli/nats
 module etcd-benchmark go.etcd.io/etcd/v3@v3.6.13 go.etcd.io/etcd/v3/tools/benchmark
 
