@@ -124,7 +124,7 @@ func (c *cluster) given(t *testing.T, name, part, other string) pod {
 	return c.replaced(t, "learn", name, nil, part, has)
 }
 
-// outside waits until the agent has measured, of a Deployment, at least so many bytes that are not Go's, and returns the most with the
+// outside waits until the agent has measured, of a Deployment, a number of bytes or more that are not Go's, and returns the most with the
 // seconds in which they were measured.
 func (c *cluster) outside(t *testing.T, name string, least float64) (most, seconds float64) {
 	t.Helper()
@@ -183,7 +183,7 @@ type collected struct {
 	Seconds     float64 // of CPU, without marking by idle Ps
 }
 
-// work makes a pod's program make so many MiB of garbage. It is false if the program does not answer.
+// work makes a pod's program make a number of MiB of garbage. It is false if the program does not answer.
 func (p *pod) work(t *testing.T, mebibytes int) (collected, bool) {
 	t.Helper()
 	var one collected

@@ -34,7 +34,7 @@ var (
 	Sink    []byte // exported, so that what goes there is made on the heap
 )
 
-// work makes so many MiB of garbage, in pieces of 16 KiB, and computes each of their bytes: what collecting takes is a small part
+// work makes that much garbage in MiB, in pieces of 16 KiB, and computes each of their bytes: what collecting takes is a small part
 // of it, so that the runtime need not let the heap pass its goal (runtime/mgclimit.go).
 func work(mebibytes int) {
 	h := uint64(14695981039346656037)

@@ -216,11 +216,8 @@ func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 		if why != "" {
 			return message.Failed("no patch: "+why, hint)
 		}
-		if more := content.SizeGrowing(d); more != "" {
-			u.Note("warning: %s", more)
-		}
-		for _, what := range d.Unseen {
-			u.Note("%s%s", not, what)
+		for _, line := range content.SizeCaveats(d, not) {
+			u.Note("%s", line)
 		}
 		if err := u.Write([]byte(text)); err != nil {
 			return err

@@ -93,11 +93,8 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 			return err
 		}
 	}
-	if more := content.SizeGrowing(d); more != "" {
-		u.Note("warning: %s", more)
-	}
-	for _, what := range d.Unseen {
-		u.Note("not seen: %s", what)
+	for _, line := range content.SizeCaveats(d, "not seen: ") {
+		u.Note("%s", line)
 	}
 	if n, ok := d.Seen.GOGC.Get(); ok {
 		watched := gogc(n)

@@ -141,16 +141,21 @@ func TestSizesUnknown(t *testing.T) {
 	}
 }
 
+// many returns the containers and processes of n workloads.
+func many(n int) (all []finding.Container, known map[int]*process) {
+	known = map[int]*process{}
+	for i := range n {
+		c, p := one(fmt.Sprintf("Deployment/w%d", i), i)
+		all, known[i] = append(all, c), p
+	}
+	return all, known
+}
+
 // TestSizesBounded: a node with too many workloads keeps those that it has, and counts the others. One that has gone
 // makes room. Containers without a name are counted.
 func TestSizesBounded(t *testing.T) {
 	s := newSizes("", "", interval, nil)
-	var all []finding.Container
-	known := map[int]*process{}
-	for i := range needs.MaxWorkloads + 3 {
-		c, p := one(fmt.Sprintf("Deployment/w%d", i), i)
-		all, known[i] = append(all, c), p
-	}
+	all, known := many(needs.MaxWorkloads + 3)
 	nameless := finding.Container{PodUID: new("u"), Processes: all[0].Processes}
 	shell := finding.Container{Unit: new("session-1.scope"), Processes: all[0].Processes}
 	service := finding.Container{Unit: new("etcd.service"), Processes: all[0].Processes}
@@ -257,12 +262,7 @@ func TestSizesState(t *testing.T) {
 // TestSizesAfterPause: workloads that run make no room, though no agent has seen them for an hour.
 func TestSizesAfterPause(t *testing.T) {
 	s := newSizes("", "", interval, nil)
-	var all []finding.Container
-	known := map[int]*process{}
-	for i := range needs.MaxWorkloads + 1 {
-		c, p := one(fmt.Sprintf("Deployment/w%d", i), i)
-		all, known[i] = append(all, c), p
-	}
+	all, known := many(needs.MaxWorkloads + 1)
 	s.add(scanOf(all[1:]...), known, noon)
 	s.add(scanOf(all...), known, noon.Add(2*goneFor))
 	for key, w := range s.of {

@@ -141,9 +141,12 @@ func (s *Seen) fits(limit float64) bool {
 
 // fitting returns the smallest round memory limit that is not less and fits: without a GOMEMLIMIT the heap goal is
 // GOGC's.
-func (s *Seen) fitting(limit float64) float64 {
+func (s *Seen) fitting(limit float64) float64 { return raised(limit, s.fits) }
+
+// raised returns the first round memory limit that is not less and is enough, within 50 times.
+func raised(limit float64, enough func(float64) bool) float64 {
 	limit = step(limit)
-	for i := 0; i < 200 && !s.fits(limit); i++ {
+	for i := 0; i < 200 && !enough(limit); i++ {
 		limit = step(limit * 1.02)
 	}
 	return limit

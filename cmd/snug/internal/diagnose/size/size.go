@@ -190,12 +190,10 @@ func (a *answer) memory() {
 		if n, _ := s.goMemLimit(limit); n == 0 { // nothing but GOGC ends the heap, if it does
 			limit = max(limit, step(s.over()*s.Goal.N+s.beside()))
 		}
-		for range 200 { // with GOGC=off a GOMEMLIMIT must fit
-			if n, _ := s.goMemLimit(limit); n > 0 || s.gogc() >= 0 {
-				break
-			}
-			limit = step(limit * 1.02)
-		}
+		limit = raised(limit, func(m float64) bool { // with GOGC=off a GOMEMLIMIT must fit
+			n, _ := s.goMemLimit(m)
+			return n > 0 || s.gogc() >= 0
+		})
 		a.choose(limit, "all that was used, because what of it is garbage is unknown: "+why)
 		return
 	}

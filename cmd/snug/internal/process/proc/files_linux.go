@@ -31,6 +31,7 @@ func FilesOf(pid int) (files, code int64) {
 	return files, min(files, code)
 }
 
+// readFile returns the content of a file, at most its first bytes.
 func readFile(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -4,8 +4,6 @@ package proc
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,13 +22,8 @@ func (p *Process) Idle() (Idle, error) {
 		return Idle{}, p.why("sched_getaffinity", err)
 	}
 	file := p.root + "/stat"
-	f, err := os.Open(file)
-	if err != nil {
-		return Idle{}, err
-	}
-	defer f.Close()
 	at := time.Now()
-	text, err := io.ReadAll(io.LimitReader(f, maxMachine))
+	text, err := readFile(file, maxMachine)
 	if err != nil {
 		return Idle{}, err
 	}

@@ -247,7 +247,7 @@ func (t *sizing) confirm(ctx context.Context, best size.Container) (bool, error)
 	return all, err
 }
 
-// certainty returns the confidence of the intervals of a confirmation after so many answers that fresh runs refuted: 0.95,
+// certainty returns the confidence of the intervals of a confirmation after a number of answers that fresh runs refuted: 0.95,
 // and half as far from 1 for each. What the lower end says of an answer is then wrong in at most 2.5 % of searches for the
 // first confirmation, 1.25 % for the second and so on: less than 5 % together. That is Bonferroni's inequality with weights
 // (R. Rosenthal and D. Rubin, "Ensemble-adjusted p values", Psychological Bulletin 94, 1983).

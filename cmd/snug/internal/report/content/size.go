@@ -23,21 +23,30 @@ func SizeVerdict(d *finding.Size) string {
 		}
 		return message.Clean(d.Target) + ": " + metric.Readable(d.Memory.Why)
 	}
-	return message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs) + more(SizeGrowing(d))
+	verdict := message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs)
+	if more := growing(d); more != "" {
+		verdict += "; " + more
+	}
+	return verdict
 }
 
 // SetLimit is the cure for a heap that nothing ends.
 const SetLimit = "set GOMEMLIMIT to nine tenths of the memory that you can give, and watch it again"
 
-func more(text string) string {
-	if text == "" {
-		return ""
+// SizeCaveats returns what goes with values that are written without the rest of the answer, a line each. not begins what was
+// not seen.
+func SizeCaveats(d *finding.Size, not string) (all []string) {
+	if more := growing(d); more != "" {
+		all = append(all, "warning: "+more)
 	}
-	return "; " + text
+	for _, what := range d.Unseen {
+		all = append(all, not+what)
+	}
+	return all
 }
 
-// SizeGrowing says how long the memory lasts if the live heap goes on growing at the pace of the watch; "" = it did not grow.
-func SizeGrowing(d *finding.Size) string {
+// growing says how long the memory lasts if the live heap goes on growing at the pace of the watch; "" = it did not grow.
+func growing(d *finding.Size) string {
 	s := &d.Seen
 	if !(s.Growth.N > 0 && d.Seconds > 0) {
 		return ""
