@@ -129,7 +129,7 @@ func randomRows(r *rand.Rand) string {
 	var rows strings.Builder
 	for _, namespace := range slices.Sorted(maps.Keys(namespaceLabels)) {
 		for _, c := range []string{"a", "b", "proxy", "agent", "i", "s"} {
-			fmt.Fprintf(&rows, "%s Deployment web %s %d %d\n", namespace, c, r.Int64N(1<<(20+r.IntN(14))), 1+r.Int64N(1<<21))
+			fmt.Fprintf(&rows, "%s Deployment web %s %d %d\n", namespace, c, 1<<20+r.Int64N(1<<(20+r.IntN(14))), 1+r.Int64N(1<<21))
 		}
 	}
 	return rows.String()
