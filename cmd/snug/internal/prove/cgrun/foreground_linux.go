@@ -39,6 +39,7 @@ func Foreground(spec Spec) (res Result, err error) {
 	f := follower{stop: stopJob}
 	defer f.terminal.takeBack() // last: after this a shell may continue
 	spec.lead = func(pid int) {
+		f.onTerminal = foreground() != 0
 		if shared, _ := ownJob(); !shared {
 			f.terminal.lend(pid)
 		}
@@ -172,6 +173,8 @@ type follower struct {
 	passed   syscall.Signal             // the last signal passed on
 	hungUp   bool                       // see stopped
 	stop     func(syscall.Signal, bool) // stopJob
+
+	onTerminal bool // there was a terminal when the command started
 }
 
 type event struct {
@@ -260,6 +263,10 @@ func (f *follower) stopped(sig syscall.Signal) {
 		front := foreground()
 		ours := front == unix.Getpgrp()
 		switch {
+		case front == 0 && f.onTerminal && wantsTerminal(sig):
+			// The terminal is gone since the command was stopped, and the shell with it.
+			f.child.signalGroup(unix.SIGCONT)
+			return
 		case front == 0 || !stopsJob(sig):
 			return
 		case ours && wantsTerminal(sig):

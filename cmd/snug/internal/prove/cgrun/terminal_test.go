@@ -6,6 +6,7 @@ package cgrun
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,6 +129,24 @@ func TestOrphanThatReadsIsHungUp(t *testing.T) {
 	x.shellSaw(1, "exited 0")
 	unix.Kill(parentOf(t, x.child), unix.SIGUSR1)
 	x.has("hung up")
+}
+
+// A terminal may go between the stop of a command that reads from it and what snug does about it.
+func TestStoppedCommandRunsOnWithoutItsTerminal(t *testing.T) {
+	needRoot(t)
+	x := openTerminal(t, "-cpus 1", "as-counter", "as-background", self()[0], "as-parent")
+	x.shellSaw(1, "exited 0")
+	snug := parentOf(t, x.child)
+	x.master.Close()
+	until(t, "the terminal is gone", func() bool {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", snug))
+		f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+		return err == nil && f[4] == "0" // tty_nr, proc_pid_stat(5)
+	})
+	unix.Kill(x.child, unix.SIGTTIN)
+	x.commandGot("18")
+	unix.Kill(x.child, unix.SIGTERM)
+	until(t, "snug ends", func() bool { return !alive(snug) })
 }
 
 func parentOf(t *testing.T, pid int) int {
