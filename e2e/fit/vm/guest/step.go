@@ -49,7 +49,7 @@ func carryOut(h wire.Hierarchy, s wire.Step, r *wire.Result) (err error) {
 	for _, dir := range groupDirs() {
 		if !slices.Contains(before, dir) {
 			made = append(made, dir) // so that the next step does not find it
-			r.Left = append(r.Left, strings.TrimPrefix(dir, cgroupRoot))
+			r.Left = append(r.Left, strings.TrimPrefix(dir, cgroupRoot)+processesIn(dir))
 		}
 	}
 	for _, name := range s.After {
@@ -75,6 +75,23 @@ func groupDirs() []string {
 		return nil
 	})
 	return dirs
+}
+
+// processesIn describes the processes of a group: " (PID STATE ARGUMENTS, ...)", "" for none.
+func processesIn(dir string) string {
+	var list []string
+	text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	for _, pid := range strings.Fields(string(text)) {
+		stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+		args, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+		_, state, _ := strings.Cut(string(stat), ") ")
+		state, _, _ = strings.Cut(state, " ")
+		list = append(list, fmt.Sprintf("%s %s %s", pid, state, strings.TrimSpace(strings.ReplaceAll(string(args), "\x00", " "))))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(list, ", ") + ")"
 }
 
 // start runs the program until it ends and stores its exit in the result. It returns an error if

@@ -67,7 +67,8 @@ type Result struct {
 	Seconds float64
 	// After holds the contents of the files named in Step.After.
 	After map[string]string
-	// Left names the groups that the program left behind, as paths below /sys/fs/cgroup.
+	// Left names the groups that the program left behind, as paths below /sys/fs/cgroup, with the
+	// processes in them.
 	Left []string
 	// Err says why the step failed: a group could not be made, the kernel did not accept a value, a
 	// timeout. The rest of the Result is then meaningless.
