@@ -202,12 +202,12 @@ func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) 
 // answer prints the answer, and then writes the page, so that a full disk does not lose it.
 func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 	if f.patch {
-		hint, not := "watch longer: --for 10m", "not seen: "
+		hint := "watch longer: --for 10m"
 		if f.old {
 			hint = "watch longer: snug size PID --for 10m --json"
 		}
 		if d.Search != nil {
-			hint, not = "allow more with --slo, or less load with --rate", "not shown: "
+			hint = "allow more with --slo, or less load with --rate"
 		}
 		text, why := content.SizePatch(d)
 		if why == size.Endless {
@@ -216,7 +216,7 @@ func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 		if why != "" {
 			return message.Failed("no patch: "+why, hint)
 		}
-		for _, line := range content.SizeCaveats(d, not) {
+		for _, line := range content.SizeCaveats(d) {
 			u.Note("%s", line)
 		}
 		if err := u.Write([]byte(text)); err != nil {

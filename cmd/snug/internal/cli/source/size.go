@@ -93,7 +93,7 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 			return err
 		}
 	}
-	for _, line := range content.SizeCaveats(d, "not seen: ") {
+	for _, line := range content.SizeCaveats(d) {
 		u.Note("%s", line)
 	}
 	if n, ok := d.Seen.GOGC.Get(); ok {

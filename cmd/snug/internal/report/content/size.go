@@ -33,9 +33,12 @@ func SizeVerdict(d *finding.Size) string {
 // SetLimit is the cure for a heap that nothing ends.
 const SetLimit = "set GOMEMLIMIT to nine tenths of the memory that you can give, and watch it again"
 
-// SizeCaveats returns what goes with values that are written without the rest of the answer, a line each. not begins what was
-// not seen.
-func SizeCaveats(d *finding.Size, not string) (all []string) {
+// SizeCaveats returns what goes with values that are written without the rest of the answer, a line each.
+func SizeCaveats(d *finding.Size) (all []string) {
+	not := "not seen: "
+	if d.Search != nil {
+		not = "not shown: "
+	}
 	if more := growing(d); more != "" {
 		all = append(all, "warning: "+more)
 	}
