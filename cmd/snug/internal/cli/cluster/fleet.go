@@ -282,10 +282,18 @@ func (o *fleetOptions) look(ctx context.Context, u *ui.UI) (*finding.Fleet, erro
 	if err := unanswered(u, d.Agents, d.Silent); err != nil {
 		return nil, err
 	}
-	if d.Containers == 0 && len(o.names) > 0 {
-		return nil, message.Failed("no such Go workload, "+message.Typed(o.names...), called(u)+" ps lists them")
+	return d, missed(u, &sum.Filter, d.Containers+len(d.Unsupported), "no such Go workload, ", "ps")
+}
+
+// missed says which names nothing had. Without any rows that is an error.
+func missed(u *ui.UI, f *fleet.Filter, rows int, what, lists string) error {
+	if rows == 0 && len(f.Names) > 0 {
+		return message.Failed(what+message.Typed(f.Names...), called(u)+" "+lists+" lists them")
 	}
-	return d, nil
+	if names := f.Missed(); len(names) > 0 {
+		u.Note("warning: %s", what+message.Typed(names...))
+	}
+	return nil
 }
 
 // check returns the error of flags that contradict each other.

@@ -81,8 +81,5 @@ func (o *fleetOptions) sizes(ctx context.Context, u *ui.UI, price size.Price) (*
 	if err := unanswered(u, d.Agents, d.Silent); err != nil {
 		return nil, err
 	}
-	if len(d.Workloads) == 0 && len(o.names) > 0 {
-		return nil, message.Failed("no such Go workload with a container now, "+message.Typed(o.names...), called(u)+" size lists them")
-	}
-	return d, nil
+	return d, missed(u, &all.Filter, len(d.Workloads), "no such Go workload with a container now, ", "size")
 }

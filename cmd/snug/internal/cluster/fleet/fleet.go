@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -122,6 +121,7 @@ type Filter struct {
 	Namespace string          // "" = all
 	Pods      map[string]bool // UIDs; nil = all
 	Names     []string        // of workloads or pods, with or without kind and namespace, or of rows, as printed; none = all
+	found     map[string]bool // those of Names that something had
 }
 
 func (f *Filter) passes(c *finding.Container) bool {
@@ -131,7 +131,26 @@ func (f *Filter) passes(c *finding.Container) bool {
 	case f.Pods != nil && (c.PodUID == nil || !f.Pods[*c.PodUID]):
 		return false
 	}
-	return len(f.Names) == 0 || slices.ContainsFunc(f.Names, func(name string) bool { return named(c, name) })
+	passes := len(f.Names) == 0
+	for _, name := range f.Names {
+		if named(c, name) {
+			if f.found == nil {
+				f.found = map[string]bool{}
+			}
+			passes, f.found[name] = true, true
+		}
+	}
+	return passes
+}
+
+// Missed returns the names that nothing had.
+func (f *Filter) Missed() (all []string) {
+	for _, name := range f.Names {
+		if !f.found[name] {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // named reports whether a name is that of the container's workload or pod: "web", "Deployment/web",

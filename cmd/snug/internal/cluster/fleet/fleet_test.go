@@ -219,6 +219,16 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+func TestMissedNames(t *testing.T) {
+	f := Filter{Names: []string{"web", "wbe", "cart"}}
+	for _, name := range []string{"Deployment/cart", "Deployment/web", "Deployment/web"} {
+		f.passes(&finding.Container{ContainerNames: finding.ContainerNames{Workload: &name}})
+	}
+	if got := f.Missed(); !slices.Equal(got, []string{"wbe"}) {
+		t.Errorf("missed %q, want wbe", got)
+	}
+}
+
 // TestRowNames: the name of every row, as printed, is accepted for that row.
 func TestRowNames(t *testing.T) {
 	for want, c := range map[string]finding.Container{
