@@ -263,8 +263,8 @@ func (f *follower) stopped(sig syscall.Signal) {
 		front := foreground()
 		ours := front == unix.Getpgrp()
 		switch {
-		case front == 0 && f.onTerminal && wantsTerminal(sig):
-			// The terminal is gone since the command was stopped, and the shell with it.
+		case f.onTerminal && wantsTerminal(sig) && terminalGone():
+			// It went since the command was stopped, and the shell with it.
 			f.child.signalGroup(unix.SIGCONT)
 			return
 		case front == 0 || !stopsJob(sig):

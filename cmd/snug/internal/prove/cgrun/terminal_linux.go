@@ -93,6 +93,12 @@ func foreground() (group int) {
 	return group
 }
 
+// terminalGone reports whether this process has no controlling terminal (tty(4)).
+func terminalGone() bool {
+	err := onTerminal(func(int) error { return nil })
+	return err == unix.ENXIO || err == unix.EIO
+}
+
 // setForeground puts a process group into the foreground. It also works from the
 // background, because the kernel does not send a blocked SIGTTOU.
 func setForeground(group int) error {
