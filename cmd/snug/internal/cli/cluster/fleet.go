@@ -29,6 +29,7 @@ type fleetOptions struct {
 	kubeconfig flagvalue.Text
 	all        bool
 	sort       string
+	said       bool // which names nothing has
 }
 
 // asks is the part of the help that is the same for all of them.
@@ -282,16 +283,20 @@ func (o *fleetOptions) look(ctx context.Context, u *ui.UI) (*finding.Fleet, erro
 	if err := unanswered(u, d.Agents, d.Silent); err != nil {
 		return nil, err
 	}
-	return d, missed(u, &sum.Filter, d.Containers+len(d.Unsupported), "no such Go workload, ", "ps")
+	return d, o.missed(u, sum.Filter.Missed(), d.Containers+len(d.Unsupported), len(d.Silent), "no such Go workload", "ps")
 }
 
-// missed says which names nothing had. Without any rows that is an error.
-func missed(u *ui.UI, f *fleet.Filter, rows int, what, lists string) error {
-	if rows == 0 && len(f.Names) > 0 {
-		return message.Failed(what+message.Typed(f.Names...), called(u)+" "+lists+" lists them")
+// missed says once which names nothing had. Without any rows that is an error.
+func (o *fleetOptions) missed(u *ui.UI, names []string, rows, silent int, what, lists string) error {
+	if rows == 0 && len(o.names) > 0 {
+		return message.Failed(what+", "+message.Typed(o.names...), called(u)+" "+lists+" lists them")
 	}
-	if names := f.Missed(); len(names) > 0 {
-		u.Note("warning: %s", what+message.Typed(names...))
+	if silent > 0 {
+		what += " where agents answer"
+	}
+	if len(names) > 0 && !o.said {
+		o.said = true
+		u.Note("warning: %s", what+", "+message.Typed(names...))
 	}
 	return nil
 }

@@ -81,5 +81,5 @@ func (o *fleetOptions) sizes(ctx context.Context, u *ui.UI, price size.Price) (*
 	if err := unanswered(u, d.Agents, d.Silent); err != nil {
 		return nil, err
 	}
-	return d, missed(u, &all.Filter, len(d.Workloads), "no such Go workload with a container now, ", "size")
+	return d, o.missed(u, fleet.MissedSizes(d, o.names), len(d.Workloads), len(d.Silent), "no such Go workload with a container now", "size")
 }

@@ -57,6 +57,9 @@ func withPrometheus(u *ui.UI, cmd *cobra.Command) *cobra.Command {
 		case len(d.Workloads) == 0:
 			return message.Failed("no such Go workload, "+message.Typed(names...), "snug size --prometheus "+message.Quote(string(address))+" lists them")
 		}
+		if missed := fleet.MissedSizes(d, names); len(missed) > 0 {
+			u.Note("warning: no such Go workload, %s", message.Typed(missed...))
+		}
 		return u.Answer(d)
 	}
 	cmd.Flags().Var(&address, "prometheus", "answer for the workloads NAME, or all, of the agents that the Prometheus at `URL` scrapes")

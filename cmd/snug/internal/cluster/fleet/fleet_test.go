@@ -227,6 +227,10 @@ func TestMissedNames(t *testing.T) {
 	if got := f.Missed(); !slices.Equal(got, []string{"wbe"}) {
 		t.Errorf("missed %q, want wbe", got)
 	}
+	d := &finding.FleetSize{Workloads: []finding.SizedWorkload{{Namespace: new("shop"), Name: new("Deployment/web"), Container: new("app")}, {Container: new("etcd.service")}}}
+	if got := MissedSizes(d, []string{"web", "gone", "etcd.service"}); !slices.Equal(got, []string{"gone"}) {
+		t.Errorf("missed %q, want gone", got)
+	}
 }
 
 // TestRowNames: the name of every row, as printed, is accepted for that row.

@@ -191,6 +191,20 @@ func (f *Filter) passesKey(k *needs.Key) bool {
 	return f.passes(&c)
 }
 
+// MissedSizes returns the names that no workload of a document has.
+func MissedSizes(d *finding.FleetSize, names []string) []string {
+	f := Filter{Names: names}
+	for i := range d.Workloads {
+		w := &d.Workloads[i]
+		c := finding.Container{ContainerNames: finding.ContainerNames{Namespace: w.Namespace, Workload: w.Name, Name: w.Container}}
+		if w.Namespace == nil {
+			c.Unit = c.Name
+		}
+		f.passes(&c)
+	}
+	return f.Missed()
+}
+
 // word returns nil for "".
 func word(s string) *string {
 	if s == "" {
