@@ -72,6 +72,31 @@ func (s *Seen) goal(limit float64) float64 {
 	return max(g, s.Live.N)
 }
 
+// spans is the part of the heap that Go's memory beside objects grows by: 160 bytes of runtime.mspan and 128 of bitmap for
+// each 8 KiB of small objects (runtime/mheap.go, runtime/mbitmap.go), less for large ones.
+const spans = 0.03
+
+// expected returns the heap goal in a memory limit for the curve: as goal, but with a smaller heap than there was Go's memory
+// beside objects is smaller too, and with a larger one larger. What is advised does not count on that.
+func (s *Seen) expected(limit float64) float64 {
+	n, _ := s.goMemLimit(limit)
+	filled := s.filled()
+	if n == 0 || filled <= 0 {
+		return s.goal(limit)
+	}
+	part := min(spans, s.Rest.N/filled)
+	heap := n - s.Rest.N + part*filled
+	return max(s.Live.N, min(s.byGOGC(), heap/(1/0.97+part), (heap-mib)/(1+part)))
+}
+
+// filled returns the bytes that the heap had at the end of a cycle: its goal, or less if it did not come so far; 0 = unknown.
+func (s *Seen) filled() float64 {
+	if !s.Goal.Known() || s.Collections == 0 {
+		return 0
+	}
+	return min(s.Goal.N, s.Live.N+s.Allocated.N*s.Seconds/float64(s.Collections))
+}
+
 // limitFor returns the smallest memory limit whose GOMEMLIMIT lets the heap grow by extra bytes over the live heap.
 func (s *Seen) limitFor(extra float64) float64 {
 	heap := s.Live.N + extra

@@ -278,7 +278,7 @@ func (a *answer) curve(least, best float64) {
 	slices.Sort(at)
 	cheapest := -1
 	for _, m := range slices.Compact(at) {
-		p := finding.SizePoint{Memory: m, Goal: a.goal(m), Chosen: m == chosen, Below: m < a.Used.N}
+		p := finding.SizePoint{Memory: m, Goal: a.expected(m), Chosen: m == chosen, Below: m < a.Used.N}
 		p.Cycles = a.cycles(p.Goal)
 		if !p.Chosen && (m < least || !a.fits(m)) || math.IsInf(p.Cycles+p.Goal, 0) {
 			continue // it might be killed

@@ -171,7 +171,7 @@ func TestDecide(t *testing.T) {
 		}
 		chosen, last := 0, 0.0
 		for _, p := range a.Curve {
-			if p.Memory <= last || overshoot*p.Goal+s.beside() > p.Memory || p.Memory < *a.Memory.Least || p.Below != (p.Memory < s.Used.N) {
+			if p.Memory <= last || overshoot*s.goal(p.Memory)+s.beside() > p.Memory || p.Memory < *a.Memory.Least || p.Below != (p.Memory < s.Used.N) {
 				t.Errorf("%s: %+v", name, p)
 			}
 			if p.Chosen {
@@ -181,6 +181,35 @@ func TestDecide(t *testing.T) {
 		}
 		if len(a.Curve) > 0 && chosen != 1 {
 			t.Errorf("%s: %d points are chosen", name, chosen)
+		}
+	}
+}
+
+// TestExpected: with the heap that there was Go's memory beside objects is what was seen, and it is never below zero.
+func TestExpected(t *testing.T) {
+	for _, rest := range []float64{0, 2 * mib, 10 * mib, 90 * mib} {
+		s := seen()
+		off(s)
+		s.Rest = know(rest)
+		Decide(s, Fargate)
+		for _, limit := range []float64{240 * mib, 320 * mib, 500 * mib, 4 * gib} {
+			n, _ := s.goMemLimit(limit)
+			goal := s.expected(limit)
+			if goal == s.Live.N { // no room
+				continue
+			}
+			beside := n - max(goal/0.97, goal+mib)
+			if beside < -1 || math.Abs(beside-rest) > spans*math.Abs(goal-s.filled())+1 || math.Abs(beside-rest) > 1 && (beside > rest) != (goal > s.filled()) {
+				t.Errorf("%v MiB: rest %v MiB of %v where the heap goal is %v of %v", limit/mib, beside/mib, rest/mib, goal/mib, s.filled()/mib)
+			}
+		}
+		s.Allocated = know(0) // collections that the runtime forces: the heap never reaches its goal
+		if got, most := s.expected(500*mib), s.goal(500*mib)+spans*500*mib; got > most {
+			t.Errorf("a heap that stays small: a goal of %v MiB, want at most %v", got/mib, most/mib)
+		}
+		s.Goal = figure.Of[float64]{}
+		if s.expected(500*mib) != s.goal(500*mib) {
+			t.Error("with no goal seen it differs")
 		}
 	}
 }
