@@ -184,9 +184,14 @@ func urgency(a, b *finding.SizedWorkload) int {
 
 // passesKey is passes for what is known of a workload without its pods.
 func (f *Filter) passesKey(k *needs.Key) bool {
-	c := finding.Container{ContainerNames: finding.ContainerNames{Namespace: word(k.Namespace), Workload: word(k.Workload), Name: word(k.Container)}}
-	if k.Namespace == "" {
-		c.Unit = c.Name
+	return f.passesRow(word(k.Namespace), word(k.Workload), word(k.Container))
+}
+
+// passesRow is passesKey for the names of a row. Outside of Kubernetes its container is a unit.
+func (f *Filter) passesRow(namespace, workload, container *string) bool {
+	c := finding.Container{ContainerNames: finding.ContainerNames{Namespace: namespace, Workload: workload, Name: container}}
+	if namespace == nil {
+		c.Unit = container
 	}
 	return f.passes(&c)
 }
@@ -196,11 +201,7 @@ func MissedSizes(d *finding.FleetSize, names []string) []string {
 	f := Filter{Names: names}
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
-		c := finding.Container{ContainerNames: finding.ContainerNames{Namespace: w.Namespace, Workload: w.Name, Name: w.Container}}
-		if w.Namespace == nil {
-			c.Unit = c.Name
-		}
-		f.passes(&c)
+		f.passesRow(w.Namespace, w.Name, w.Container)
 	}
 	return f.Missed()
 }
