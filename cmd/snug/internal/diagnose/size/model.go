@@ -63,11 +63,14 @@ func (s *Seen) byGOGC() float64 {
 
 // goal returns the heap goal in a memory limit: the smaller one of GOGC and of GOMEMLIMIT, whose headroom is 3 % or
 // 1 MiB (runtime/mgcpacer.go, memoryLimitHeapGoal).
-func (s *Seen) goal(limit float64) float64 {
+func (s *Seen) goal(limit float64) float64 { return s.goalWith(limit, 0) }
+
+// goalWith is goal if Go's memory beside objects grows by a part of the heap, from what it was with the heap that there was.
+func (s *Seen) goalWith(limit, part float64) float64 {
 	g := s.byGOGC()
 	if n, _ := s.goMemLimit(limit); n > 0 {
-		heap := n - s.Rest.N
-		g = min(g, heap-max(0.03*heap, mib))
+		heap := n - s.Rest.N + part*s.filled()
+		g = min(g, heap/(1/0.97+part), (heap-mib)/(1+part))
 	}
 	return max(g, s.Live.N)
 }
@@ -79,14 +82,10 @@ const spans = 0.03
 // expected returns the heap goal in a memory limit for the curve: as goal, but with a smaller heap than there was Go's memory
 // beside objects is smaller too, and with a larger one larger. What is advised does not count on that.
 func (s *Seen) expected(limit float64) float64 {
-	n, _ := s.goMemLimit(limit)
-	filled := s.filled()
-	if n == 0 || filled <= 0 {
-		return s.goal(limit)
+	if filled := s.filled(); filled > 0 {
+		return s.goalWith(limit, min(spans, s.Rest.N/filled))
 	}
-	part := min(spans, s.Rest.N/filled)
-	heap := n - s.Rest.N + part*filled
-	return max(s.Live.N, min(s.byGOGC(), heap/(1/0.97+part), (heap-mib)/(1+part)))
+	return s.goal(limit)
 }
 
 // filled returns the bytes that the heap had at the end of a cycle: its goal, or less if it did not come so far; 0 = unknown.
