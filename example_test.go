@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 
@@ -47,6 +48,18 @@ func ExampleWatch() {
 	}
 	defer w.Undo()
 	<-ctx.Done() // serve
+}
+
+// Log what snug decides, at the start and whenever a knob changes, by the program's own logger.
+func ExampleOptions_log() {
+	_, err := snug.Watch(context.Background(), snug.WatchOptions{
+		Options: snug.Options{Log: slog.Default().With("part", "sizing")},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// INFO snug: decision part=sizing knob=GOMAXPROCS value=2 did=set reason=quota-ceil file=/sys/fs/cgroup/cpu.max raw="150000 100000"
+	// INFO snug: decision part=sizing knob=GOMEMLIMIT did=left reason=no-limit
 }
 
 // A program that imports package auto calls Current to see the decisions. Current may return

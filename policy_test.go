@@ -27,7 +27,6 @@ law < sense
 limits, plan, apply, fit, follow, law, watch, snug < adapt
 limits, plan, apply, fit, follow, law, watch < adapt/auto
 NONE < law
-law < simulator
 NONE < limiter, fixture, oracle, deploy/helm/snug/files
 
 The tool, group by group:
@@ -45,11 +44,11 @@ message, report/finding, report/units, report/metric, report/content < report/te
 message, report/finding, report/units, report/metric, report/content, report/chart, profile/cpuprof, tmpl < report/page
 tmpl < report/chart
 report/finding, report/text < report/reporttest
-limits, message, report/finding, report/units, process/, profile/, source/bounded < diagnose/
+limits, message, report/finding, report/units, process/, profile/, source/bounded, source/remote < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect
-plan < diagnose/size
+plan < diagnose/size, diagnose/rules
 cluster/podid < diagnose/observe
-cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, profile/gobench, source/outfile < prove/
+cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, profile/gobench, source/bounded, source/outfile < prove/
 cgroup, limits, plan, message, report/finding, report/units, vet, source/, profile/promtext < cluster/
 process/goproc < cluster/linter
 report/page, process/, diagnose/ < cluster/agent
@@ -62,7 +61,7 @@ Inside the groups:
 process/proc, process/gobin < process/goproc
 process/proc, process/gobin, profile/heldprof < process/holders
 NONE < process/oldgo, process/goprogram
-source/bounded < source/envfiles
+source/bounded < source/envfiles, source/govet, source/remote
 source/outfile < source/govet
 diagnose/rules < diagnose/observe < diagnose/examine < diagnose/top
 diagnose/size < diagnose/examine, prove/lab
@@ -90,7 +89,7 @@ cli/ui, cli/usage < cli/root
 `
 
 // pure packages decide; they access neither the machine nor the clock.
-var pure = []string{"cgroup", "plan", "law", "simulator", "prove/stats", "diagnose/rules", "diagnose/size"}
+var pure = []string{"cgroup", "plan", "law", "prove/stats", "diagnose/rules", "diagnose/size"}
 var impure = []string{"os", "net", "runtime", "time", "syscall", "os/exec", "net/http"}
 
 // noPrinting packages are linked into other programs: no fmt, log or encoding/json.

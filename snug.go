@@ -14,9 +14,9 @@
 // and GOMEMLIMIT, follow measurements as well.
 //
 // snug never panics, and reads only a few files of procfs and cgroupfs. It prints nothing
-// unless SNUG_LOG=1 is set, except one line when SNUG_ADAPT is set and package adapt is not
-// imported. A limit that cannot be read changes no knob. On systems other than Linux snug
-// does nothing.
+// unless SNUG_LOG=1 or SNUG_LOG=json is set, except one line when SNUG_ADAPT is set and package
+// adapt is not imported, and one when following ends by a panic. A limit that cannot be read
+// changes no knob. On systems other than Linux snug does nothing.
 package snug
 
 import (
@@ -77,6 +77,16 @@ type Options struct {
 	CPULimit    float64 // cores, up to 1000000. SNUG_CPU_LIMIT
 	CPURequest  float64 // cores, up to 1000000; used only where there is no limit. SNUG_CPU_REQUEST
 	MemoryLimit int64   // bytes. SNUG_MEMORY_LIMIT
+
+	// Log, if not nil, is the program's own logger, such as slog.Default(). It gets decisions and
+	// warnings as SNUG_LOG=json prints them, at the start and when they change: Info with "snug:
+	// decision", Warn with "snug: warning" or "snug: unknown", and pairs of a name and a string, or
+	// the int64 that is a knob's value. Following waits for each call to return. After a panic it is
+	// called no more, and one line on standard error says so. With SNUG=off it gets nothing.
+	Log interface {
+		Info(msg string, args ...any)
+		Warn(msg string, args ...any)
+	}
 }
 
 // Plan is a decision, with the limits it is based on.
@@ -85,7 +95,7 @@ type Plan struct {
 	GOMEMLIMIT Setting // bytes
 	Limits     limits.Limits
 	// Warnings are for the operator: limits shared with other processes, invalid variables,
-	// quotas that crash Go.
+	// values that were left alone and do not fit, quotas that crash Go.
 	Warnings []limits.Warning
 	// Runtime is the GOMAXPROCS that the Go runtime would choose by itself. It is unknown
 	// where snug cannot determine it, and where the runtime would crash; the latter has the
@@ -150,14 +160,18 @@ func Fit(o Options) (Plan, error) {
 		p.GOMAXPROCS.Source, p.GOMEMLIMIT.Source = from, from
 		return public(&follow.Update{Plan: *p}), bad
 	}
-	decided, mode := fit.Decide(&in, apply.Now)
+	decided, f, mode := fit.Decide(&in, apply.Now)
+	f.Close()
 	if mode == plan.Disable {
 		return disabled(), nil
 	}
+	plan.Review(&in, decided)
 	did := apply.Take(decided, o.DryRun || mode == plan.Observe)
 	fit.Log(&in, decided, did)
 	follow.Unadapted()
-	p := public(&follow.Update{Plan: *decided, Limits: in.Limits, GOMAXPROCS: did.GOMAXPROCS, GOMEMLIMIT: did.GOMEMLIMIT})
+	u := follow.Update{Plan: *decided, Limits: in.Limits, GOMAXPROCS: did.GOMAXPROCS, GOMEMLIMIT: did.GOMEMLIMIT}
+	follow.LogTo(o.Log)(&u)
+	p := public(&u)
 	p.undo = did
 	return p, nil
 }

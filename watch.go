@@ -39,8 +39,9 @@ type Watcher struct {
 // process's cgroup and its CPU mask. When ctx ends the last values stay in force, so that a
 // draining service stays fitted; Undo restores the original ones.
 //
-// One goroutine follows, (*Loop).run of github.com/snug-go/snug/internal/follow. While nothing
-// changes it allocates only the strings of the paths it opens. It ends when a later Fit or
+// One goroutine follows, (*Loop).run of github.com/snug-go/snug/internal/follow. It reads files
+// that are open, as the Go runtime does. If the program tightens seccomp it opens no others, and
+// no longer follows the process to another cgroup. It ends when a later Fit or
 // Watch takes over. A lower limit takes effect at once, a higher one after it has held for
 // 3 s. Watch does not touch a knob whose variable (GOMEMLIMIT, ...) is in the environment,
 // unless snug run put it there. If the program changes a knob, Watch notices within
@@ -60,28 +61,37 @@ func Watch(ctx context.Context, o WatchOptions) (*Watcher, error) {
 	if bad != nil {
 		return nil, bad
 	}
-	p, mode := fit.Decide(&in, apply.Now)
+	p, f, mode := fit.Decide(&in, apply.Now)
 	if mode == plan.Disable {
 		return &Watcher{}, nil
 	}
-	cfg := follow.Config{Dry: o.DryRun || mode == plan.Observe, Poll: o.Poll}
+	cfg := follow.Config{Dry: o.DryRun || mode == plan.Observe, Poll: o.Poll, Review: plan.Review}
 	on, warnings := follow.ReadEnv(os.Getenv, &cfg.Poll)
+	plan.Review(&in, p)
 	in.Warnings = append(in.Warnings, warnings...)
 	p.Warnings = append(p.Warnings, warnings...)
-	cfg.Input, cfg.Plan, cfg.Result = &in, p, apply.Take(p, cfg.Dry)
+	cfg.Input, cfg.Plan, cfg.Limits, cfg.Result = &in, p, f, apply.Take(p, cfg.Dry)
 	fit.Log(&in, p, cfg.Result)
 
 	w := &Watcher{}
-	notify := func() {}
-	if o.OnPlan != nil {
-		notify = func() { o.OnPlan(w.Plan()) }
+	log := follow.LogTo(o.Log)
+	notify := func() {
+		u := w.loop.Latest()
+		if log(&u); o.OnPlan != nil {
+			o.OnPlan(public(&u))
+		}
+	}
+	if o.OnPlan != nil || o.Log != nil {
 		cfg.OnPlan = notify
 	}
 	loop := follow.New(&cfg)
 	w.loop = loop
 	// The first call, before the goroutine makes any.
-	if loop.Contain(notify) && on != follow.Never {
+	ok := loop.Contain(notify)
+	if !fit.Few(f) && ok && on != follow.Never {
 		loop.Start(ctx.Done())
+	} else {
+		f.Close()
 	}
 	return w, nil
 }

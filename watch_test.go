@@ -247,6 +247,7 @@ func TestAdaptTakesOverFromAuto(t *testing.T) {
 		{"SNUG=observe", ""},
 		{"SNUG_POLL=x", "snug: SNUG_POLL=x" + ignored},
 		{"SNUG_ADAPT=memroy", "snug: SNUG_ADAPT=memroy" + ignored},
+		{"SNUG_TOKEN=hunter2", "snug: SNUG_TOKEN is not a variable of snug, and is ignored\n"},
 	} {
 		cmd := exec.Command(exe)
 		cmd.Env = append(os.Environ(), c.env)

@@ -111,7 +111,9 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	if bad != nil {
 		return nil, bad
 	}
-	p, mode := fit.Decide(&in, apply.Now)
+	p, f, mode := fit.Decide(&in, apply.Now)
+	few := fit.Few(f)
+	f.Close() // the loop has files of its own
 	if mode == plan.Disable {
 		return &Watcher{}, nil
 	}
@@ -120,13 +122,14 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	on, warnings := follow.ReadEnv(os.Getenv, &cfg.Poll)
 	warnings = append(warnings, watch.ReadEnv(os.Getenv, &cfg)...)
 	cfg.Warn(&warnings, &in)
+	plan.Review(&in, p)
 	in.Warnings = append(in.Warnings, warnings...)
 	p.Warnings = append(p.Warnings, warnings...)
 	cfg.Input, cfg.Plan, cfg.Result = in, p, apply.Take(p, cfg.Dry)
 	fit.Log(&in, p, cfg.Result)
 	w := &Watcher{watch.New(cfg)}
 	// The first call, before the goroutine makes any.
-	if ok := o.OnPlan == nil || w.loop.Contain(func() { o.OnPlan(w.Plan()) }); ok && on != follow.Never {
+	if ok := cfg.OnPlan == nil || w.loop.Contain(func() { cfg.OnPlan(w.loop.Latest()) }); ok && on != follow.Never && !few {
 		w.loop.Start(ctx.Done())
 	}
 	return w, nil
@@ -163,8 +166,13 @@ func (o *Options) config() watch.Config {
 	if o.CPU {
 		cfg.Adapt |= watch.CPU
 	}
-	if f := o.OnPlan; f != nil {
-		cfg.OnPlan = func(u watch.Update) { f(public(&u)) }
+	if f, log := o.OnPlan, follow.LogTo(o.Log); f != nil || o.Log != nil {
+		cfg.OnPlan = func(u watch.Update) {
+			common := u.Common()
+			if log(&common); f != nil {
+				f(public(&u))
+			}
+		}
 	}
 	if f := o.OnPressure; f != nil {
 		cfg.OnPressure = func(s *watch.Stats) { f(pressure(s)) }

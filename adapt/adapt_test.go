@@ -107,6 +107,23 @@ func TestWatchAndUndo(t *testing.T) {
 }
 
 // TestCurrent: both packages return this one's loop; a Watch of package snug takes over.
+type logger chan string
+
+func (l logger) Info(msg string, args ...any) { l <- msg + args[1].(string) }
+func (l logger) Warn(msg string, args ...any) { l <- "warning" }
+
+// TestLog: the program's logger has both decisions before Watch returns.
+func TestLog(t *testing.T) {
+	knobs(t)
+	log := make(logger, 100)
+	o := hinted()
+	o.DryRun, o.Log = true, log
+	watch(t, context.Background(), o).Undo()
+	if a, b := <-log, <-log; a != "snug: decisionGOMAXPROCS" || b != "snug: decisionGOMEMLIMIT" {
+		t.Errorf("logged %q, %q", a, b)
+	}
+}
+
 func TestCurrent(t *testing.T) {
 	knobs(t)
 	w := watch(t, context.Background(), hinted())

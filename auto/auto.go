@@ -10,6 +10,8 @@
 // snug.Options. SNUG=off does nothing at all, SNUG_WATCH=off fits once. A SNUG_* variable
 // that is invalid or unknown is ignored and prints one line to standard error. So does
 // SNUG_ADAPT, which needs the import of github.com/snug-go/snug/adapt/auto instead.
+// Warnings about a GOMAXPROCS or GOMEMLIMIT that is not snug's and does not fit are in the Plan that
+// snug.Current shows; auto prints none of them, to stay small.
 //
 // In a test binary auto fits once and does not follow, because tests look for leaked
 // goroutines; SNUG_WATCH=on makes it follow. auto recognises a test binary by its name,
@@ -30,7 +32,7 @@ import (
 
 func init() {
 	var in plan.Input
-	p, mode := fit.Decide(&in, apply.AtStart)
+	p, f, mode := fit.Decide(&in, apply.AtStart)
 	if mode == plan.Disable {
 		return
 	}
@@ -38,12 +40,16 @@ func init() {
 	on, bad := follow.ReadEnv(os.Getenv, &cfg.Poll)
 	in.Warnings = append(in.Warnings, bad...)
 	p.Warnings = append(p.Warnings, bad...)
-	cfg.Input, cfg.Plan = &in, p
+	cfg.Input, cfg.Plan, cfg.Limits = &in, p, f
 	cfg.Result, _ = apply.Import(p, cfg.Dry, false)
 	if !fit.Log(&in, p, cfg.Result) {
 		fit.Complain(in.Warnings)
 	}
 	if on == follow.Never || on == follow.Default && fit.InTest() || cfg.Result.None() {
+		f.Close()
+		return
+	}
+	if fit.Few(f) {
 		return
 	}
 	follow.New(&cfg).Start(nil)

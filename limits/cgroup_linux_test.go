@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 		io.Copy(io.Discard, os.Stdin) // until the test has finished with this process
 		os.Exit(0)
 	}
+	if os.Getenv("SNUG_TEST_PIN") != "" {
+		pinned()
+		os.Exit(0)
+	}
 	if n, err := strconv.ParseUint(os.Getenv("SNUG_TEST_READ"), 10, 64); err == nil {
 		for fd := 3; fd < 10; fd++ {
 			syscall.Close(fd) // left open by a parent

@@ -17,10 +17,12 @@ func (h *Handle) readDetail(all bool) {
 		table = h.mounts(make([]byte, 0, 16<<10))
 	}
 	if all && h.pid == 0 {
-		c.Runtime = h.runtimeLevel(table.text)
+		c.Runtime, c.Runtime125 = h.runtimeLevel(table.text, 26), h.runtimeLevel(table.text, 25)
 	}
-	if m.Hard.State != Known && m.Soft.State != Known { // otherwise it was read with them
-		h.readHost(&h.last)
+	if m.Hard.State != Known && m.Soft.State != Known && !h.lxcfs { // otherwise it was read with them
+		if h.readHost(); h.host.State == Unknown {
+			h.last.failed("memory.host_bytes", &h.meminfo, "no MemTotal")
+		}
 	}
 	m.Host = h.host
 	c.Weight, c.Shares, c.Requests = Value[int]{}, Value[int]{}, nil
@@ -115,9 +117,10 @@ func (h *Handle) cpuset(table *mountTable) string {
 	return ""
 }
 
-// runtimeLevel returns the level that the Go runtime of this process reads, found as it does.
-func (h *Handle) runtimeLevel(mountinfo []byte) *CPULevel {
-	dir, v1 := cgroup.RuntimeDir(h.group.text, mountinfo)
+// runtimeLevel returns the level that the Go runtime of this process reads, found as a Go release
+// does.
+func (h *Handle) runtimeLevel(mountinfo []byte, minor int) *CPULevel {
+	dir, v1 := cgroup.RuntimeDir(h.group.text, mountinfo, minor)
 	if dir == "" {
 		return &CPULevel{Quota: NoLimit[float64](), Go: NoLimit[float64]()}
 	}

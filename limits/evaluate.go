@@ -3,6 +3,7 @@
 package limits
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/snug-go/snug/internal/cgroup"
@@ -17,26 +18,21 @@ func (r *reader) evaluate(l *Limits, cpus Value[int]) {
 	}
 	r.evaluateCPU(l, cpus)
 	r.evaluateMemory(l)
-	r.hideSoft(l)
-	// Gaps of mounts that failed.
-	l.Unknown = append(append(l.Unknown, r.cpu.failed...), r.memory.failed...)
-}
-
-// hideSoft lists the soft limit as unknown when the hard limit is, because it is never above
-// the hard one.
-func (r *reader) hideSoft(l *Limits) {
+	// The soft limit is unknown when the hard limit is, because it is never above the hard one.
 	hides := -1
 	for i := range l.Unknown {
 		switch l.Unknown[i].Field {
 		case softField:
-			return
+			hides = len(l.Unknown)
 		case r.memory.field:
-			hides = i
+			hides = max(hides, i)
 		}
 	}
-	if hides >= 0 {
+	if hides >= 0 && hides < len(l.Unknown) {
 		l.gap(softField, l.Unknown[hides].File, l.Unknown[hides].Why)
 	}
+	// Gaps of mounts that failed.
+	l.Unknown = append(append(l.Unknown, r.cpu.failed...), r.memory.failed...)
 }
 
 const softField = "memory.soft_bytes"
@@ -45,13 +41,16 @@ const softField = "memory.soft_bytes"
 // 10 KB to every program that imports snug.
 
 //go:noinline
-func (l *Limits) gap(field, file, why string) {
-	l.Unknown = append(l.Unknown, Gap{Field: field, File: file, Why: why})
+func (l *Limits) gap(field, file, why string) { addGap(&l.Unknown, field, file, why, false) }
+
+//go:noinline
+func addGap(to *[]Gap, field, file, why string, other bool) {
+	*to = append(*to, Gap{field, file, why, other})
 }
 
 //go:noinline
 func (l *Limits) warn(code string, from *Source) {
-	l.Warnings = append(l.Warnings, Warning{code, *from})
+	l.Warnings = append(l.Warnings, Warning{Code: code, Source: *from})
 }
 
 //go:noinline
@@ -76,6 +75,11 @@ func (l *Limits) garbage(field string, p *probe) {
 	}
 	l.failed(field, p, problem)
 }
+
+// tighten is Value.tighten for bytes.
+//
+//go:noinline
+func tighten(v *Value[int64], by Value[int64]) bool { return v.tighten(by) }
 
 // raw returns the file's text for a Source.
 //
@@ -119,6 +123,7 @@ func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 	if c.Runtime = nil; len(c.Levels) > 0 {
 		c.Runtime = &c.Levels[0]
 	}
+	c.Runtime125 = c.Runtime
 	c.Affinity = cpus
 	if cpus.State == Unknown {
 		l.failed("cpu.affinity_cpus", &r.status, "no Cpus_allowed")
@@ -184,21 +189,28 @@ func (r *reader) evaluateMemory(l *Limits) {
 		own := r.memory.levels[0]
 		if p := &own.other; r.memory.V1 && p.err != nil && !p.missing {
 			l.failed(r.memory.field, p, "")
-			m.Hard.tighten(Value[int64]{}) // the limit it may hold is unknown
+			tighten(&m.Hard, Value[int64]{}) // the limit it may hold is unknown
 		}
-		if own.total.State == Known && m.Hard.tighten(own.total) {
+		if own.total.State == Known && tighten(&m.Hard, own.total) {
 			m.Source.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(own.total.N, 10))
 		}
 	}
 	if m.Hard == Of[int64](0) {
 		l.warn(WarnMemoryLimitZero, &m.Source)
 	}
-	if m.Hard.State == Known || m.Soft.State == Known {
-		r.readHost(l)
-		r.capAtHost(&m.Hard, &m.Source)
-		r.capAtHost(&m.Soft, &m.SoftSource)
+	if !r.asked { // once: later the process itself has mapped more, and may have entered a sandbox
+		r.asked = true
+		r.ram, r.space = r.tree.memory(r.lxcfs)
 	}
-	m.Host = r.host
+	if r.lxcfs || m.Hard.State == Known || m.Soft.State == Known {
+		r.readHost()
+		r.capAtHost(l)
+	}
+	if m.Host = r.host; r.pid == 0 {
+		if m.Space = valueOf(r.space, r.space >= 0); r.space == math.MaxInt64 {
+			m.Space = Value[int64]{State: None}
+		}
+	}
 	m.Shared = m.Hard.State == Known && m.Source.File != cgroup.HostMemory && m.Source.Level != r.memory.Path
 	if soft := Min(m.Hard, m.Soft); m.Soft != soft || soft == m.Hard {
 		m.Soft, m.SoftSource = soft, m.Source
@@ -215,27 +227,72 @@ func (l *Limits) bound(limit *Value[int64], from *Source, field string, p *probe
 	if v.State == Unknown {
 		l.garbage(field, p)
 	}
-	if limit.tighten(v) {
+	if tighten(limit, v) {
 		from.set(p.name, path, p.raw())
 	}
 }
 
-// capAtHost caps a limit at the machine's memory.
-func (r *reader) capAtHost(limit *Value[int64], from *Source) {
-	if limit.State == Known && limit.tighten(r.host) {
-		from.set(cgroup.HostMemory, "", "MemTotal: "+strconv.FormatInt(limit.N/1024, 10)+" kB")
+// capAtHost caps the limits at the machine's memory. That of lxcfs is a limit even where none is
+// visible, unless it is the machine's own.
+func (r *reader) capAtHost(l *Limits) {
+	m := &l.Memory
+	total, known := r.host.Get()
+	if !known {
+		l.failed("memory.host_bytes", &r.meminfo, "no MemTotal")
+		if r.lxcfs && m.Hard.State == None && r.memory.Path != "" {
+			m.Hard, m.Soft = Value[int64]{}, Value[int64]{}
+			l.gap(r.memory.field, cgroup.HostMemory, "no MemTotal, which is the limit in lxcfs")
+		}
+		return
+	}
+	level, limit := "", false
+	if r.lxcfs && total != r.ram {
+		level, limit = levelLxcfs, m.Soft.State != Known || total < m.Soft.N
+	}
+	raw := "MemTotal: " + strconv.FormatInt((total+r.huge)/1024, 10) + " kB"
+	if r.huge > 0 {
+		raw += ", in huge pages " + strconv.FormatInt(r.huge/1024, 10) + " kB"
+	}
+	if (limit || m.Hard.State == Known) && tighten(&m.Hard, r.host) {
+		m.Source.set(cgroup.HostMemory, level, raw)
+	}
+	if (limit || m.Soft.State == Known) && tighten(&m.Soft, r.host) {
+		m.SoftSource.set(cgroup.HostMemory, level, raw)
 	}
 }
 
-// readHost reads MemTotal once: it does not change.
-func (r *reader) readHost(l *Limits) {
-	if r.host.State == Known {
-		return
+// levelLxcfs is the Level of a Source if lxcfs provides /proc/meminfo.
+const levelLxcfs = "lxcfs"
+
+// readHost reads MemTotal, and reports whether it changed: lxcfs, a balloon and memory hotplug change
+// it. What is reserved as huge pages is not counted, because nothing else can use it, but with lxcfs,
+// which shows those of the machine.
+func (r *reader) readHost() (changed bool) {
+	r.meminfo.name = cgroup.HostMemory
+	var text []byte
+	if r.pid == 0 {
+		text = r.meminfo.now(r)
+	} else { // a node has hundreds of processes
+		text, r.meminfo.err = r.tree.read(cgroup.HostMemory, r.buf, true)
 	}
-	p := probe{name: cgroup.HostMemory}
-	text, err := r.tree.peek(p.name, r.buf)
-	p.err = err
-	if r.host = valueOf(cgroup.MemTotal(text)); r.host.State == Unknown {
-		l.failed("memory.host_bytes", &p, "no MemTotal")
+	total, ok := cgroup.MemTotal(text)
+	if !ok && r.host.State == Known {
+		return false // as it was
 	}
+	if r.huge = 0; !r.lxcfs {
+		r.huge = cgroup.HugePages(text)
+		if total -= r.huge; total <= 0 { // they contradict each other
+			total, r.huge = total+r.huge, 0
+		}
+	}
+	before := r.host
+	r.host = valueOf(total, ok)
+	return before != r.host
+}
+
+// hostChanged reads MemTotal again at a poll: at each at which it is the limit, and else at every 32nd.
+func (r *reader) hostChanged(polls uint, l *Limits) bool {
+	m := &l.Memory
+	return (m.Source.File == cgroup.HostMemory || m.SoftSource.File == cgroup.HostMemory ||
+		polls%rescan == 0 && m.Soft.State == Known) && r.readHost()
 }

@@ -22,7 +22,7 @@ func TestFollowerOfARemovedGroup(t *testing.T) {
 		"sys/fs/cgroup/b/c/cpu.max":      file("200000 100000\n"),
 		"sys/fs/cgroup/b/c/memory.max":   file("2097152\n"),
 	}
-	f := &Follower{r: reader{tree: fsTree{m}, tables: []string{ownMounts}}}
+	f := &Follower{m: new(machine), r: reader{tree: fsTree{m}, tables: []string{ownMounts}}}
 	f.r.start("/proc/self")
 	var l Limits
 	f.Read(&l)

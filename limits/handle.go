@@ -7,9 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"strings"
-
-	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // ErrNoProcess is returned (wrapped) when the process does not exist, or ended while it was
@@ -47,8 +44,8 @@ const (
 type Handle struct {
 	reader
 	files keeper
-	live  bool   // the tree is this machine's
-	proc  string // /proc/self or /proc/42
+	live  bool     // the tree is this machine's
+	own   *machine // keeps the files of this process open, as for a Follower; nil for others
 	parts Parts
 	stat  probe // cpu.stat of the level that sets the quota
 	polls uint
@@ -64,16 +61,6 @@ type Handle struct {
 	pages   Value[int64] // parsed from memory.stat
 	paged   bool         // this poll has already read memory.stat for the limits
 }
-
-// relook is the number of polls between looks at the process's own cgroup: /proc/self/cgroup
-// costs as much as two limit files, and moves are rare. A cgroup that is gone, and a move of
-// another process, are noticed at once.
-const relook = 4
-
-// rescan is the number of polls after which files that could not be opened are retried: a
-// controller can be enabled in a group that is in use, and a process can run out of
-// descriptors.
-const rescan = 32
 
 // Process selects the process to read. The zero Process is the calling process.
 type Process struct {
@@ -119,7 +106,12 @@ func open(p Process, keep bool) (*Handle, error) {
 		}
 		h.files.opener, h.live, h.self = t, true, int64(os.Getpid())
 	}
-	if h.tree = h.files.opener; keep {
+	h.tree = h.files.opener
+	switch {
+	case keep && h.live && pid == 0:
+		h.own = h.files.opener.(*machine)
+		h.own.keep()
+	case keep:
 		h.tree = &h.files
 	}
 	proc := "/proc/self"
@@ -129,7 +121,6 @@ func open(p Process, keep bool) (*Handle, error) {
 			return nil, noProcess(pid)
 		}
 	}
-	h.proc = proc
 	h.start(proc)
 	// A process of this machine is read through our own mounts, so use our own table. For
 	// a process of another tree use the table of that tree's init.
@@ -147,7 +138,11 @@ func noProcess(pid int) error {
 
 // find looks up the process's cgroups again.
 func (h *Handle) find() {
-	h.Close()
+	if h.own != nil {
+		h.own.drop(groups)
+	} else {
+		h.Close()
+	}
 	h.cpusetDir = ""
 	h.resolve()
 }
@@ -168,6 +163,9 @@ func (h *Handle) want(parts Parts) {
 func (h *Handle) Close() {
 	if h != nil && h.tree != nil {
 		h.files.closeAll()
+		if h.own != nil {
+			h.own.drop(all)
+		}
 		h.tree.release()
 	}
 }
@@ -194,12 +192,14 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 	first := h.polls == 1
 	changed, stale := first || h.fresh, false
 	h.fresh = false
-	if h.polls%rescan == 0 {
+	if h.own != nil {
+		stale = !first && h.again(h.polls, h.own)
+	} else if h.polls%rescan == 0 {
 		h.files.retry()
 		// The cause of a hidden resource may be over, such as a lack of descriptors.
 		stale = h.cpu.unseen() || h.memory.unseen()
 	}
-	if !first && parts&Placed == 0 && (h.pid != 0 || h.polls%relook == 0) {
+	if h.own == nil && !first && parts&Placed == 0 && (h.pid != 0 || h.polls%relook == 0) {
 		stale = h.group.read(&h.reader) || stale
 		if h.pid != 0 && gone(h.group.err) {
 			return h.last, noProcess(h.pid)
@@ -210,7 +210,7 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 	}
 	defer h.tree.release()
 	for range 3 {
-		if stale {
+		if stale && (h.own == nil || h.mayResolve()) {
 			h.find()
 			changed = true
 		}
@@ -221,6 +221,7 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 			break
 		}
 	}
+	changed = changed || h.hostChanged(h.polls, &h.last)
 	cpus := h.affinity()
 	if h.pid != 0 && h.status.err != nil && (gone(h.status.err) || h.tree.missing(h.proc)) {
 		return h.last, noProcess(h.pid)
@@ -235,6 +236,9 @@ func (h *Handle) Read(parts Parts) (Limits, error) {
 		}
 	}
 	h.readFigures()
+	if h.own != nil {
+		h.own.guard()
+	}
 	return h.last, nil
 }
 
@@ -252,17 +256,13 @@ func (h *Handle) readFigures() {
 // removed, or its mount was unmounted or covered.
 func (h *Handle) vanished(res *resource) bool {
 	own := res.own()
-	return own != nil && h.tree.group(strings.TrimSuffix(own.dir, "/"), res.mount) != nil
+	return own != nil && h.tree.group(bareDir(own.dir), res.mount) != nil
 }
 
-// affinity asks the kernel where possible, and else reads the status file.
+// affinity asks the kernel where possible, and else reads status files.
 func (h *Handle) affinity() Value[int] {
 	if h.live && h.pid == 0 {
-		return affinity(int(h.self))
+		return h.ownCPUs(h.polls)
 	}
-	n, ok := cgroup.AllowedCPUs(h.status.now(&h.reader))
-	if !ok {
-		return Value[int]{}
-	}
-	return Of(n)
+	return h.cpusOf()
 }

@@ -48,8 +48,9 @@ type CPU struct {
 	// not clamped to the machine: the kernel accepts 17592186044.415 cores.
 	Quota  Value[float64]
 	Source Source // the level that sets Quota
-	// Affinity is the number of CPUs that the process may run on, from
-	// sched_getaffinity(2) or Cpus_allowed in proc_pid_status(5).
+	// Affinity is the number of CPUs that the threads of the process may use together, from
+	// sched_getaffinity(2) or Cpus_allowed in proc_pid_status(5). One pinned thread does not
+	// shrink it.
 	Affinity Value[int]
 	// Levels are the visible cgroups, from the process's own outwards.
 	Levels []CPULevel
@@ -75,11 +76,12 @@ type CPU struct {
 	Cpuset   string
 	Pressure Pressure
 
-	// Runtime is the level whose quota the Go runtime reads since Go 1.25, or nil if there
+	// Runtime is the level whose quota the Go runtime reads since Go 1.26, or nil if there
 	// is none it could read. For the calling process, with Detail, it is looked up as the
 	// runtime does: the first mount that fits, hidden or not. Otherwise it is the process's
-	// own cgroup.
-	Runtime *CPULevel
+	// own cgroup. Runtime125 is the same for Go 1.25, which looks elsewhere and often finds
+	// nothing.
+	Runtime, Runtime125 *CPULevel
 }
 
 // CPULevel is the bandwidth limit of one visible cgroup.
@@ -88,11 +90,11 @@ type CPULevel struct {
 
 	Source
 	Quota Value[float64] // quota/period, in cores
-	// Go is Quota as the Go runtime reads it since Go 1.25 (internal/runtime/cgroup,
+	// Go is Quota as the Go runtime reads this text since Go 1.25 (internal/runtime/cgroup,
 	// ReadCPULimit), in cores. It is also none if the runtime cannot parse the text.
 	Go Value[float64]
 	// CrashesGo: with this quota a plain program of Go 1.25 to 1.27 that runs directly in
-	// this cgroup crashes, before main or when the quota is set.
+	// this cgroup, and finds it, crashes before main or when the quota is set.
 	CrashesGo bool
 }
 
@@ -109,7 +111,8 @@ type Memory struct {
 
 	// Hard is the number of bytes above which the kernel kills the process: the smallest of
 	// memory.max, v1's limit and hierarchical limit, and the host's memory. It is none if no
-	// level sets a limit, however small the host is.
+	// level sets a limit, however small the host is. If lxcfs shows the host's memory, which is
+	// then the container's, that is a limit too.
 	Hard   Value[int64]
 	Source Source // the file that sets Hard
 	// Soft is the number of bytes above which the kernel throttles allocation: the smaller of
@@ -124,8 +127,12 @@ type Memory struct {
 	// Current is the memory charged to the process's own group, including page cache.
 	// SharedCurrent is the same for the level that sets Hard, if Shared is true.
 	Current, SharedCurrent Value[int64]
-	// Host is MemTotal.
+	// Host is MemTotal, less the memory that is reserved as huge pages.
 	Host Value[int64]
+	// Space is the number of bytes that the calling process may still map: the smaller of what
+	// RLIMIT_AS and RLIMIT_DATA leave (getrlimit(2)). It is none if they are infinite, and unknown
+	// for other processes.
+	Space Value[int64]
 	// Unreclaimable is the number of bytes that the kernel cannot reclaim without swap: all
 	// but page cache and, on v2, reclaimable slab. It counts the level that sets Soft, or the
 	// process's own group if no visible level does. The kernel's sums may lag by 256 KiB for

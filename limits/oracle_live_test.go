@@ -24,7 +24,11 @@ func ReadWorld(w *oracle.World) (l Limits) {
 	r.resolve()
 	r.readLevels()
 	r.evaluate(&l, Of(16))
-	r.readHost(&l)
+	if m := &l.Memory; m.Hard.State != Known && m.Soft.State != Known {
+		if r.readHost(); r.host.State == Unknown {
+			l.failed("memory.host_bytes", &r.meminfo, "no MemTotal")
+		}
+	}
 	return l
 }
 
@@ -33,16 +37,9 @@ func (k kernel) read(name string, buf []byte, _ bool) ([]byte, error) {
 	return append(buf[:0], text...), err
 }
 
-func (k kernel) peek(name string, buf []byte) ([]byte, error) { return k.read(name, buf, true) }
-
 func (k kernel) missing(name string) bool {
 	_, _, err := k.w.Walk(name)
 	return err == fs.ErrNotExist
-}
-
-func (k kernel) has(name string) bool {
-	_, err := k.w.Read(name)
-	return err == nil
 }
 
 func (k kernel) group(dir string, m *cgroup.Mount) error {
@@ -78,12 +75,15 @@ func (k kernel) list(dir string, f func(name string, inode uint64) bool) error {
 	return nil
 }
 
-func (k kernel) inode(dir string) uint64 {
-	_, d, err := k.w.Walk(dir)
-	if err != nil {
-		return 0
+func (k kernel) inode(name string) (n uint64, ok bool) {
+	if _, d, err := k.w.Walk(name); err == nil {
+		return d.Inode, true
 	}
-	return d.Inode
+	_, err := k.w.Read(name)
+	return 0, err == nil
 }
 
-func (kernel) release() {}
+func (kernel) release()                   {}
+func (kernel) memory(bool) (int64, int64) { return 0, -1 }
+func (kernel) exchanged(string) bool      { return false }
+func (kernel) sealed() bool               { return false }

@@ -19,9 +19,21 @@ type reader struct {
 	status      probe    // /proc/PID/status, for affinity where no system call can be used
 	cpu, memory resource
 	unseen      Warning // why the process's own group cannot be seen; no Code if it can
-	host        Value[int64]
-	pid         int   // of another process; 0 is the tree's self
-	self        int64 // the tree's self; 0 if not known yet
+	meminfo     probe
+	host        Value[int64] // MemTotal, less what is reserved as huge pages
+	huge        int64        // bytes reserved
+	lxcfs       bool         // MemTotal is the container's
+	ram, space  int64        // as tree.memory returned them, once asked
+	asked       bool
+	proc        string       // /proc/self or /proc/42
+	cpus, most  int          // of all threads at the last read, and the most so far; see ownCPUs
+	lone        bool         // the list of threads was refused
+	set         *cgroup.CPUs // being counted; nil before the first read, and for other processes
+	pid         int          // of another process; 0 is the tree's self
+	self        int64        // the tree's self; 0 if not known yet
+
+	denied  bool // permission was refused since the last retry
+	refused int  // how often that was retried
 
 	tightest int // index of the CPU level that sets the quota, 0 if none does
 
@@ -75,11 +87,54 @@ const ownMounts = "/proc/self/mountinfo"
 
 // start sets the file names of one process: proc is /proc/self or /proc/42.
 func (r *reader) start(proc string) {
+	r.proc = proc
 	r.buf = make([]byte, 0, 2<<10) // it grows with the files; a node has thousands of readers
 	r.cpu.controller, r.cpu.field = "cpu", "cpu.quota_cores"
 	r.memory.controller, r.memory.field = "memory", "memory.hard_bytes"
 	r.group.name = proc + "/cgroup"
 	r.status.name = proc + "/status"
+}
+
+// relook is the number of polls between looks at the process's own cgroup: /proc/self/cgroup
+// costs as much as two limit files, and moves are rare. A cgroup that is gone, and a move of
+// another process, are noticed at once.
+const relook = 4
+
+// rescan is the number of polls after which files that could not be opened are retried: a
+// controller can be enabled in a group that is in use, and a process can run out of
+// descriptors. maxRefused is how often that is done where permission is refused, because each time
+// may be a line in an audit log.
+const (
+	rescan     = 32
+	maxRefused = 4
+)
+
+// again looks for changes of the groups of this process, at a poll after the first, and reports
+// whether they must be resolved again.
+func (r *reader) again(polls uint, m *machine) (stale bool) {
+	switch {
+	case polls%rescan != 0:
+	case r.refused == maxRefused:
+		m.drop(absent)
+	default:
+		if r.denied {
+			r.denied = false
+			r.refused++
+		}
+		m.drop(refused)
+		// The cause of a gap may be over, such as a lack of descriptors.
+		stale = r.cpu.gap.Field != "" || r.memory.gap.Field != ""
+	}
+	return polls%relook == 0 && r.group.read(r) || stale
+}
+
+// mayResolve reports whether the groups can be resolved again. Otherwise what is known stays.
+func (r *reader) mayResolve() bool {
+	if r.tree.sealed() {
+		return false
+	}
+	_, err := r.tree.read(ownMounts, make([]byte, 0, 16<<10), true)
+	return err == nil || len(r.cpu.levels)+len(r.memory.levels) == 0
 }
 
 // readLevels reads every level's files. It reports whether one changed, and whether a cgroup
@@ -88,8 +143,11 @@ func (r *reader) readLevels() (changed, vanished bool) {
 	for _, res := range [...]*resource{&r.cpu, &r.memory} {
 		for _, l := range res.levels {
 			had := len(l.limit.text) > 0
-			if res == &r.cpu && l.readQuota(r) || res == &r.memory && l.readMemory(r) {
-				changed = true
+			if res == &r.cpu {
+				changed = l.readQuota(r) || changed
+			} else {
+				changed = l.limit.read(r) || changed
+				changed = !r.memory.V1 && l.other.read(r) || changed
 			}
 			// The open file of a removed group gives ENODEV, its path ENOENT.
 			vanished = vanished || gone(l.limit.err) || had && l.limit.missing
@@ -121,15 +179,6 @@ func (l *level) readQuota(r *reader) bool {
 		}
 	}
 	return true
-}
-
-// readMemory reads a level's memory limits and reports whether they changed.
-func (l *level) readMemory(r *reader) bool {
-	changed := l.limit.read(r)
-	if !r.memory.V1 {
-		changed = l.other.read(r) || changed
-	}
-	return changed
 }
 
 // readTotal reads v1's hierarchical limit at the first visible group: the minimum over all
@@ -181,9 +230,13 @@ func (p *probe) now(r *reader) []byte {
 		return nil
 	}
 	text, err := r.tree.read(p.name, r.buf, false)
+	if err == errSealed && len(p.text) > 0 {
+		return p.text // it holds as long as nothing else is known
+	}
 	p.err, p.missing = err, false
 	if err != nil {
 		p.missing = isNotExist(err)
+		r.denied = r.denied || isRefused(err)
 		return nil
 	}
 	r.buf = text[:cap(text)]
@@ -196,6 +249,9 @@ func (p *probe) read(r *reader) (changed bool) {
 	text := p.now(r)
 	if failed == (p.err != nil) && bytes.Equal(text, p.text) {
 		return false
+	}
+	if r.tree.exchanged(p.name) {
+		return p.read(r)
 	}
 	p.text = append(p.text[:0], text...)
 	return true

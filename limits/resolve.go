@@ -4,7 +4,6 @@ package limits
 
 import (
 	"errors"
-	"io/fs"
 	"strings"
 
 	"github.com/snug-go/snug/internal/cgroup"
@@ -12,15 +11,13 @@ import (
 
 // resolve looks up the process's cgroups and names the files of every visible level.
 func (r *reader) resolve() {
-	r.unseen = Warning{}
+	r.unseen, r.complete = Warning{}, false
 	r.group.read(r)
 	r.cpu.levels, r.memory.levels = nil, nil
 	r.cpu.Group, _ = cgroup.Find(r.group.text, r.cpu.controller)
 	r.memory.Group, _ = cgroup.Find(r.group.text, r.memory.controller)
-	var table mountTable
-	if r.cpu.Path != "" || r.memory.Path != "" {
-		table = r.mounts(r.buf)
-	}
+	table := r.mounts(r.buf)
+	r.lxcfs = table.lxcfs
 	r.levels(&r.cpu, &table)
 	r.levels(&r.memory, &table)
 	for _, l := range r.cpu.levels {
@@ -38,14 +35,11 @@ func (r *reader) resolve() {
 		l.limit.name = l.dir + "memory.max"
 		l.other.name = l.dir + "memory.high"
 	}
-	r.complete = r.memory.complete(r.tree)
-}
-
-// complete reports whether all groups of a v1 hierarchy are visible, from the process's own
-// to the root, which alone has a release_agent (cgroups(7)).
-func (res *resource) complete(t tree) bool {
-	n := len(res.levels)
-	return n > 0 && res.V1 && res.gap.Field == "" && t.has(res.levels[n-1].dir+"release_agent")
+	if n := len(r.memory.levels); n > 0 && r.memory.V1 && r.memory.gap.Field == "" {
+		// All groups of a v1 hierarchy are visible, from the process's own to the root, which alone has a
+		// release_agent (cgroups(7)).
+		_, r.complete = r.tree.inode(r.memory.levels[n-1].dir + "release_agent")
+	}
 }
 
 // A mountTable holds the cgroup mounts of one mountinfo file.
@@ -54,6 +48,7 @@ type mountTable struct {
 	err    error // why it could not be read
 	text   []byte
 	mounts []*cgroup.Mount
+	lxcfs  bool // see cgroup.Mounts
 
 	// The last search, see seek.
 	lastMount *cgroup.Mount
@@ -66,7 +61,7 @@ type mountTable struct {
 func (r *reader) mounts(buf []byte) (t mountTable) {
 	for _, t.file = range r.tables {
 		t.text, t.err = r.tree.read(t.file, buf, true)
-		if t.mounts = cgroup.Mounts(t.text); t.mounts != nil {
+		if t.mounts, t.lxcfs = cgroup.Mounts(t.text); t.mounts != nil {
 			break
 		}
 	}
@@ -124,12 +119,12 @@ func (r *reader) levels(res *resource, table *mountTable) {
 		case err == nil:
 			res.mount = c.Mount
 			continue
-		case errors.Is(err, fs.ErrPermission) && !c.Sought:
-			denied = c
+		case isRefused(err) && !c.Sought:
+			denied, r.denied = c, true
 		case err == errNoDirectory && code != "" && seen[c.Levels-1] != nil:
 			code = WarnCgroupDeleted
 		}
-		failed = append(failed, Gap{Field: res.field, File: file, Why: errText(err)})
+		addGap(&failed, res.field, file, errText(err), false)
 	}
 	switch {
 	case seen[0] != nil:
@@ -140,11 +135,12 @@ func (r *reader) levels(res *resource, table *mountTable) {
 		failed = nil // each file reports the error
 	}
 	// A level that a failed mount should have shown, and no other mount did, is hidden.
-	for i, g := range failed {
-		if g.Other = !missed(seen[:candidates[i].Levels]); !g.Other && res.gap.Field == "" {
-			res.gap = g
+	for i := range failed {
+		g := &failed[i]
+		if other := !missed(seen[:candidates[i].Levels]); !other && res.gap.Field == "" {
+			res.hidden(g.File, g.Why)
 		} else {
-			res.failed = append(res.failed, g)
+			addGap(&res.failed, g.Field, g.File, g.Why, other)
 		}
 	}
 	res.levels = seen[:0]
@@ -154,6 +150,11 @@ func (r *reader) levels(res *resource, table *mountTable) {
 		}
 	}
 }
+
+// bareDir returns a directory without the slash at its end.
+//
+//go:noinline
+func bareDir(dir string) string { return strings.TrimSuffix(dir, "/") }
 
 // missed reports whether any level was not seen.
 func missed(seen []*level) bool {
@@ -176,7 +177,7 @@ func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable, seen
 			return c.Point, err
 		}
 	}
-	file = strings.TrimSuffix(c.Point, "/") + c.Rest
+	file = bareDir(c.Point) + c.Rest
 	err = r.shows(c.Mount, file)
 	if err == nil && r.foreign() && !r.holds(file) {
 		return file + "/cgroup.procs", errElsewhere
@@ -184,7 +185,7 @@ func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable, seen
 	problem := err
 	dir, n := file, 0
 	for ; problem != nil && n < c.Levels-1; n++ {
-		dir = dir[:strings.LastIndexByte(dir, '/')]
+		dir = dir[:cgroup.Slash(dir)]
 		problem = r.shows(c.Mount, dir)
 	}
 	if problem == nil {
@@ -196,7 +197,7 @@ func (r *reader) try(res *resource, c *cgroup.Candidate, table *mountTable, seen
 // fill records the groups that a mount shows, starting from levels above the process's own:
 // if a group can be reached, so can its ancestors.
 func (res *resource) fill(c *cgroup.Candidate, from int, seen []*level) {
-	point, path := strings.TrimSuffix(c.Point, "/"), res.Path
+	point, path := bareDir(c.Point), res.Path
 	dir := point + c.Rest
 	for n := range c.Levels {
 		if n == c.Levels-1 {
@@ -205,7 +206,7 @@ func (res *resource) fill(c *cgroup.Candidate, from int, seen []*level) {
 		if n >= from && seen[n] == nil {
 			seen[n] = &level{path: path, dir: dir + "/"}
 		}
-		dir, path = dir[:max(0, strings.LastIndexByte(dir, '/'))], cgroup.Up(path)
+		dir, path = dir[:max(0, cgroup.Slash(dir))], cgroup.Up(path)
 	}
 }
 
@@ -235,8 +236,6 @@ func (r *reader) holds(dir string) bool {
 func (res *resource) hidden(file, why string) { res.gap = Gap{Field: res.field, File: file, Why: why} }
 
 // warnUnseen records once that the process's own group cannot be seen.
-//
-//go:noinline
 func (r *reader) warnUnseen(code, path string) {
 	if r.unseen.Code == "" {
 		r.unseen.Code = code

@@ -4,7 +4,6 @@ package limits
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/snug-go/snug/internal/cgroup"
 )
@@ -33,16 +32,16 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest s
 	var inode uint64
 	for _, own := range table.mounts {
 		if own.Root == "/" && own.Serves(res.Group, res.controller) && r.shows(own, own.Point) == nil {
-			inode = r.tree.inode(own.Point)
+			inode, _ = r.tree.inode(own.Point)
 		}
 	}
 	err = errNotFound
 	left := maxListed
-	point := strings.TrimSuffix(m.Point, "/")
+	point := bareDir(m.Point)
 	if inode != 0 {
 		rest, err = r.below(m, "", m.Above(), &left, func(dir string, number uint64) bool {
 			// A directory that covers another has groups too, under wrong names.
-			return number == inode && r.shows(m, point+dir[:strings.LastIndexByte(dir, '/')]) == nil
+			return number == inode && r.shows(m, point+dir[:cgroup.Slash(dir)]) == nil
 		})
 		if err == nil {
 			rest, _ = cgroup.Join(rest, res.Path)
@@ -51,7 +50,7 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest s
 	if err != nil {
 		// The path lacks the names of the groups that its ".." stand for.
 		n := cgroup.LeadingDotDots(res.Path)
-		names := strings.TrimSuffix(res.Path[3*n:], "/")
+		names := bareDir(res.Path[3*n:])
 		left = maxProcsRead
 		buf := make([]byte, 0, 4096) // the mount table is in r.buf
 		rest, err = r.below(m, "", m.Above()-n, &left, func(dir string, _ uint64) bool {
@@ -67,7 +66,7 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest s
 // below visits the groups at a depth of levels below dir, a path within the mount.
 func (r *reader) below(m *cgroup.Mount, dir string, levels int, left *int, match func(dir string, number uint64) bool) (found string, err error) {
 	err = errNotFound
-	failed := r.tree.list(strings.TrimSuffix(m.Point, "/")+dir, func(name string, number uint64) bool {
+	failed := r.tree.list(bareDir(m.Point)+dir, func(name string, number uint64) bool {
 		if *left--; *left < 0 {
 			err = errTooMany
 			return false
@@ -97,6 +96,6 @@ func (r *reader) listsProcess(file string, buf []byte) bool {
 		pid, _ = cgroup.Field(status, "Pid:")
 		r.self = pid
 	}
-	procs, err := r.tree.peek(file, buf)
+	procs, err := r.tree.read(file, buf, true)
 	return err == nil && pid != 0 && cgroup.Names(procs, pid)
 }

@@ -16,25 +16,30 @@ import (
 // any fs.FS. Names start with a slash. Errors do not contain the path.
 type tree interface {
 	// read reads a file into buf, which has spare capacity and grows as needed. The kernel
-	// returns most files in one read; set long for those it returns in parts (mountinfo).
+	// returns most files in one read; set long for those it returns in parts (mountinfo): they are
+	// not kept open.
 	read(name string, buf []byte, long bool) ([]byte, error)
-	// peek reads a whole file once, without keeping it open.
-	peek(name string, buf []byte) ([]byte, error)
 	// missing reports whether there is no such directory. A directory that may not be
 	// accessed is not missing.
 	missing(name string) bool
-	// has reports whether there is such a file.
-	has(name string) bool
 	// group returns nil if a directory is a cgroup of the hierarchy that a mount shows. Only
 	// then does a missing file mean anything.
 	group(dir string, m *cgroup.Mount) error
 	// list calls f for each child group until f returns false. inode is 0 if it is not
 	// known.
 	list(dir string, f func(name string, inode uint64) bool) error
-	// inode returns a directory's inode number, or 0 if it is not known.
-	inode(dir string) uint64
+	// inode returns a file's inode number, 0 if it is not known, and whether there is such a file.
+	inode(name string) (n uint64, ok bool)
 	// release closes what was kept open between reads.
 	release()
+	// sealed reports whether nothing may be opened or looked up any more, because the process
+	// might be killed for it.
+	sealed() bool
+	// exchanged reports whether a file that was kept open is now another file, and forgets it.
+	exchanged(name string) bool
+	// memory returns the machine's memory in bytes, whatever its meminfo says, 0 if that is not
+	// known or lxcfs is not set; and Memory.Space, math.MaxInt64 for no limit, -1 if it is unknown.
+	memory(lxcfs bool) (ram, space int64)
 }
 
 // An opener is a tree whose files can be kept open.
@@ -54,7 +59,10 @@ type file interface {
 // anything may be mounted over a file.
 const maxFile = 16 << 20
 
-var errTooLong = errors.New("too long")
+var (
+	errTooLong = errors.New("too long")
+	errSealed  = errors.New("seccomp was tightened since the start")
+)
 
 // readFile reads a file from its start. See tree.read.
 func readFile(f file, buf []byte, long bool) ([]byte, error) {
@@ -75,16 +83,14 @@ func readFile(f file, buf []byte, long bool) ([]byte, error) {
 // fsTree reads any fs.FS.
 type fsTree struct{ fsys fs.FS }
 
-func (t fsTree) peek(name string, buf []byte) ([]byte, error) { return t.read(name, buf, true) }
-
 func (t fsTree) missing(name string) bool {
 	info, err := fs.Stat(t.fsys, fsName(name))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir()
 }
 
-func (t fsTree) has(name string) bool {
+func (t fsTree) inode(name string) (n uint64, ok bool) {
 	_, err := fs.Stat(t.fsys, fsName(name))
-	return err == nil
+	return 0, err == nil
 }
 
 // group checks for cgroup.procs, which every group of v1 and v2 has and saved trees keep.
@@ -109,8 +115,10 @@ func (t fsTree) list(dir string, f func(name string, inode uint64) bool) error {
 	return bare(err)
 }
 
-func (fsTree) inode(string) uint64 { return 0 }
-func (fsTree) release()            {}
+func (fsTree) release()                   {}
+func (fsTree) exchanged(string) bool      { return false }
+func (fsTree) sealed() bool               { return false }
+func (fsTree) memory(bool) (int64, int64) { return 0, -1 }
 
 func (t fsTree) read(name string, buf []byte, long bool) ([]byte, error) {
 	f, err := t.open(name)
@@ -180,10 +188,12 @@ func errText(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "no such file"
-	case errors.Is(err, fs.ErrPermission):
+	case isRefused(err):
 		return "permission denied"
 	}
 	return err.Error()
 }
+
+func isRefused(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

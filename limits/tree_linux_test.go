@@ -88,7 +88,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 		want[name] = st.Ino
-		if got := m.inode(filepath.Join(dir, name)); got != st.Ino {
+		if got, ok := m.inode(filepath.Join(dir, name)); got != st.Ino || !ok {
 			t.Errorf("%s: inode %d, want %d", name, got, st.Ino)
 		}
 	}
@@ -107,7 +107,7 @@ func TestList(t *testing.T) {
 	if err := m.list(missing, func(string, uint64) bool { return true }); err != syscall.ENOENT {
 		t.Errorf("a missing directory: %v", err)
 	}
-	if m.inode(missing) != 0 || !m.missing(missing) || m.missing(dir) || !m.missing(filepath.Join(dir, "file")) {
+	if n, ok := m.inode(missing); n != 0 || ok || !m.missing(missing) || m.missing(dir) || !m.missing(filepath.Join(dir, "file")) {
 		t.Error("a missing directory, one that is there, and a file")
 	}
 }

@@ -109,7 +109,7 @@ func limitOf(text []byte) Value[int64] {
 // Source says where a number came from.
 type Source struct {
 	File  string // the file, from the root of the tree that was read; "" if no file set it
-	Level string // the cgroup path of the file, as the reader's namespace names it
+	Level string // the cgroup path of the file, as the reader's namespace names it; "lxcfs" for its /proc/meminfo
 	Raw   string // the file's text without its newline; v1's quota and period are two files, joined by a space
 }
 
@@ -130,6 +130,7 @@ type Gap struct {
 type Warning struct {
 	Code string
 	Source
+	Number float64 // what the subject does not fit, in cores or bytes; 0 if the code compares nothing
 }
 
 // The warnings from reading limits.

@@ -23,7 +23,9 @@ import (
 
 func init() {
 	var in plan.Input
-	p, mode := fit.Decide(&in, apply.AtStart)
+	p, f, mode := fit.Decide(&in, apply.AtStart)
+	few := fit.Few(f)
+	f.Close() // the loop has files of its own
 	if mode == plan.Disable {
 		return
 	}
@@ -31,6 +33,7 @@ func init() {
 	on, bad := follow.ReadEnv(os.Getenv, &cfg.Poll)
 	more := watch.ReadEnv(os.Getenv, &cfg)
 	cfg.Warn(&more, &in)
+	plan.Review(&in, p)
 	in.Warnings = append(append(in.Warnings, bad...), more...)
 	p.Warnings = append(append(p.Warnings, bad...), more...)
 	var again bool
@@ -40,7 +43,7 @@ func init() {
 	} else if !fit.Log(&in, p, cfg.Result) {
 		fit.Complain(in.Warnings)
 	}
-	if on == follow.Never || on == follow.Default && fit.InTest() || cfg.Result.None() {
+	if on == follow.Never || on == follow.Default && fit.InTest() || cfg.Result.None() || few {
 		return
 	}
 	watch.New(cfg).Start(nil)

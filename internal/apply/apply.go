@@ -41,6 +41,14 @@ var (
 	gogc     knob
 )
 
+// Not inlined, and not deferred: each would cost 100 bytes, in every program that imports snug.
+
+//go:noinline
+func lock() { mu.Lock() }
+
+//go:noinline
+func unlock() { mu.Unlock() }
+
 // Did is what was done about one knob.
 type Did uint8
 
@@ -53,10 +61,13 @@ const (
 )
 
 // String returns the word that logs and plans use.
+//
+//go:noinline
 func (d Did) String() string { return [...]string{"left", "already", "set", "would", "lost"}[d] }
 
 // Result reports what was done, and can undo it. The zero Result did nothing.
 type Result struct {
+	_                      [0]func() // not comparable: no code for it
 	GOMAXPROCS, GOMEMLIMIT Did
 	// The values snug wrote last and holds, perhaps from an earlier take; 0 = none.
 	OwnProcs    int
@@ -67,9 +78,10 @@ type Result struct {
 	dry  bool
 }
 
-// Now returns the process's current values, as needed for a decision.
-func Now() plan.Now {
-	n := AtStart()
+// Now returns the process's current values, as needed for a decision. live is an upper bound of its
+// live heap, in bytes; if that matters, Now measures it.
+func Now(live int64) plan.Now {
+	n := AtStart(live)
 	if n.Live >= plan.MinValue {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m) // stops the world
@@ -78,16 +90,16 @@ func Now() plan.Now {
 	return n
 }
 
-// AtStart is Now for a process that has just started. It uses the resident memory, an upper
-// bound, for the live heap. That neither stops the world nor links the code for it.
-func AtStart() plan.Now {
+// AtStart is Now for a process that has just started. It uses the upper bound. That neither stops the
+// world nor links the code for it.
+func AtStart(live int64) plan.Now {
 	n := plan.Now{
 		Procs:    runtime.GOMAXPROCS(0),
 		NumCPU:   runtime.NumCPU(),
 		MemLimit: debug.SetMemoryLimit(-1),
-		Live:     resident(),
+		Live:     live,
 	}
-	mu.Lock()
+	lock()
 	if procs.owned {
 		n.OwnProcs = int(procs.wrote)
 	}
@@ -97,20 +109,21 @@ func AtStart() plan.Now {
 	if memory.owned {
 		n.OwnMemLimit = memory.wrote
 	}
-	mu.Unlock()
+	unlock()
 	return n
 }
 
 // Import is Take for the import of a package. It does nothing if the program has called Take
 // already. A package that does more takes over from one that does less, and again reports so.
 func Import(p *plan.Plan, dry, more bool) (r Result, again bool) {
-	mu.Lock()
-	defer mu.Unlock()
-	if again = imported && more && takes == 1; owner != 0 && !again {
-		return r, false
+	lock()
+	again = imported && more && takes == 1
+	if owner == 0 || again {
+		imported = true
+		r = set(p, dry)
 	}
-	imported = true
-	return set(p, dry), again
+	unlock()
+	return r, again
 }
 
 // None reports whether a Result did nothing because the knobs were taken already.
@@ -162,6 +175,8 @@ func set(p *plan.Plan, dry bool) Result {
 }
 
 // take decides what to do with a knob whose value is now, and records it.
+//
+//go:noinline
 func (k *knob) take(s *plan.Setting, now int64, byRuntime, dry bool) Did {
 	if now != k.wrote {
 		*k = knob{} // something else has changed it
@@ -219,12 +234,16 @@ func undoMemory() {
 // safeDefault reports whether the runtime may compute its default: not under a quota that it
 // cannot convert.
 func safeDefault() bool {
+	if limits.Sealed() {
+		return false // nothing can be read
+	}
 	f, err := limits.Follow()
 	if err != nil {
 		return false
 	}
 	var l limits.Limits
 	f.Read(&l)
+	f.Close()
 	for i := range l.CPU.Levels {
 		if l.CPU.Levels[i].CrashesGo {
 			return false

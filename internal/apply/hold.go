@@ -16,11 +16,13 @@ import (
 // Holds reports whether no later Take has come. A dry Take ends the hold of dry Results only; one
 // that sets ends all.
 func (r *Result) Holds() bool {
-	mu.Lock()
-	defer mu.Unlock()
-	return r.holds()
+	lock()
+	ok := r.holds()
+	unlock()
+	return ok
 }
 
+//go:noinline
 func (r *Result) holds() bool { return r.dry && r.turn == takes || !r.dry && r.take == owner }
 
 // Procs sets GOMAXPROCS from now to n. If it is neither now nor held, Procs changes nothing and
@@ -28,31 +30,40 @@ func (r *Result) holds() bool { return r.dry && r.turn == takes || !r.dry && r.t
 // running garbage collection, and then stops the world.
 func (r *Result) Procs(now, n int, byRuntime bool) Did {
 	world.Lock()
-	defer world.Unlock()
-	mu.Lock()
+	lock()
 	did := Left
 	if procs.owned || runtime.GOMAXPROCS(0) == now {
 		did = r.change(&procs, int64(runtime.GOMAXPROCS(0)), int64(n), byRuntime)
 	}
 	procs.inFlight = did == Set
-	mu.Unlock()
+	unlock()
 	if did == Set {
 		runtime.GOMAXPROCS(n) // not under mu: see world
-		mu.Lock()
-		procs.inFlight = false
-		mu.Unlock()
+		procsDone(false)
 	}
+	world.Unlock()
 	return did
+}
+
+// procsDone records that GOMAXPROCS has changed, and with forget that snug no longer holds it.
+//
+//go:noinline
+func procsDone(forget bool) {
+	lock()
+	if procs.inFlight = false; forget {
+		procs = knob{}
+	}
+	unlock()
 }
 
 // Memory sets GOMEMLIMIT to n bytes.
 func (r *Result) Memory(n int64) Did {
-	mu.Lock()
-	defer mu.Unlock()
+	lock()
 	did := r.change(&memory, debug.SetMemoryLimit(-1), n, false)
 	if did == Set {
 		debug.SetMemoryLimit(n)
 	}
+	unlock()
 	return did
 }
 
@@ -78,8 +89,7 @@ func (r *Result) GOGC(now, n int64) Did {
 // process began. It reports whether snug holds the knob now: not if the program has set another
 // value since.
 func Adopt(name string, n int64) bool {
-	mu.Lock()
-	defer mu.Unlock()
+	lock()
 	k, now := &memory, debug.SetMemoryLimit(-1)
 	if name == "GOMAXPROCS" {
 		k, now = &procs, int64(runtime.GOMAXPROCS(0))
@@ -87,7 +97,9 @@ func Adopt(name string, n int64) bool {
 	if !k.owned && now == n {
 		*k = knob{owned: true, before: n, wrote: n, adopted: true}
 	}
-	return k.owned
+	owned := k.owned
+	unlock()
+	return owned
 }
 
 // change decides what to do with a knob whose value is now, and records it.
@@ -110,15 +122,18 @@ func (r *Result) change(k *knob, now, value int64, byRuntime bool) Did {
 // ReleaseMemory restores GOMEMLIMIT when there is no longer a reason to set it. An adopted one had
 // the same reason, so it becomes off.
 func (r *Result) ReleaseMemory() Did {
-	mu.Lock()
-	defer mu.Unlock()
+	lock()
 	did := r.release(&memory)
 	if did == Set {
 		if memory.adopted {
 			memory.before = plan.NoMemLimit
 		}
-		undoMemory()
+		if debug.SetMemoryLimit(-1) == memory.wrote {
+			debug.SetMemoryLimit(memory.before)
+		}
+		memory = knob{}
 	}
+	unlock()
 	return did
 }
 
@@ -126,24 +141,23 @@ func (r *Result) ReleaseMemory() Did {
 // long as Procs.
 func (r *Result) ReleaseProcs() Did {
 	world.Lock()
-	defer world.Unlock()
-	mu.Lock()
+	lock()
 	did := r.release(&procs)
 	held := procs
 	procs.inFlight = did == Set
-	mu.Unlock()
+	unlock()
 	if did == Set {
 		if held.adopted {
 			held.before, held.byRuntime = int64(runtime.NumCPU()), true
 		}
 		held.restoreProcs()
-		mu.Lock()
-		procs = knob{}
-		mu.Unlock()
+		procsDone(true)
 	}
+	world.Unlock()
 	return did
 }
 
+//go:noinline
 func (r *Result) release(k *knob) Did {
 	switch {
 	case !r.holds():

@@ -34,7 +34,7 @@ func percent() int {
 // did checks the result of a step, and then the process's Ps and snug's value of them.
 func did(t *testing.T, step string, got, want Did, procs, own int) {
 	t.Helper()
-	now := AtStart()
+	now := AtStart(0)
 	if got != want || now.Procs != procs || runtime.GOMAXPROCS(0) != procs || now.OwnProcs != own {
 		t.Errorf("%s: %v, want %v; GOMAXPROCS %d, AtStart says %d, of which %d by snug; want %d and %d",
 			step, got, want, runtime.GOMAXPROCS(0), now.Procs, now.OwnProcs, procs, own)

@@ -32,6 +32,8 @@ func Cut(b []byte, sep byte) (before, after []byte, found bool) {
 }
 
 // Trim removes ASCII white space at both ends, mostly the newline. The kernel prints no other.
+//
+//go:noinline
 func Trim(b []byte) []byte {
 	for len(b) > 0 && blank(b[0]) {
 		b = b[1:]
@@ -99,9 +101,39 @@ func MemTotal(meminfo []byte) (int64, bool) {
 	return kib * 1024, true
 }
 
-// AllowedCPUs counts the CPUs of Cpus_allowed in /proc/PID/status
-// (proc_pid_status(5)): hexadecimal words separated by commas.
-func AllowedCPUs(status []byte) (n int, ok bool) {
+// HugePages returns how much memory is reserved as huge pages, in bytes, from /proc/meminfo: Hugetlb,
+// all sizes, or before Linux 4.16 those of the default size (kernel doc: admin-guide/mm/hugetlbpage.rst).
+func HugePages(meminfo []byte) int64 {
+	kib, ok := Field(meminfo, "Hugetlb:")
+	if !ok {
+		n, _ := Field(meminfo, "HugePages_Total:")
+		size, _ := Field(meminfo, "Hugepagesize:")
+		if size > 0 && n < math.MaxInt64/1024/size {
+			kib = n * size
+		}
+	}
+	return min(kib, math.MaxInt64/1024) * 1024
+}
+
+// CPUs is a set of CPUs. Linux supports at most 8192.
+type CPUs [8192 / 64]uint64
+
+// Count returns the number of CPUs in the set.
+//
+//go:noinline
+func (s *CPUs) Count() (n int) {
+	for _, word := range s {
+		for ; word != 0; word &= word - 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// AddAllowed adds the CPUs of Cpus_allowed in /proc/PID/status (proc_pid_status(5)): hexadecimal
+// words separated by commas, the highest CPUs first. It returns false, and adds nothing, if there
+// is no such line, or it is malformed.
+func (s *CPUs) AddAllowed(status []byte) bool {
 	for len(status) > 0 {
 		var line []byte
 		line, status, _ = Cut(status, '\n')
@@ -109,17 +141,32 @@ func AllowedCPUs(status []byte) (n int, ok bool) {
 		if !found {
 			continue
 		}
-		for _, c := range Trim(mask) {
+		var set CPUs
+		mask = Trim(mask)
+		at := 0
+		for i := len(mask) - 1; i >= 0; i-- {
+			c := mask[i]
 			switch {
 			case c >= '0' && c <= '9':
-				n += bits.OnesCount8(c - '0')
+				c -= '0'
 			case c >= 'a' && c <= 'f':
-				n += bits.OnesCount8(c - 'a' + 10)
-			case c != ',':
-				return 0, false
+				c -= 'a' - 10
+			case c == ',':
+				continue
+			default:
+				return false
 			}
+			if at/64 < len(set) {
+				set[at/64] |= uint64(c) << (at % 64)
+			} else if c != 0 {
+				return false
+			}
+			at += 4
 		}
-		return n, n > 0
+		for i, word := range set {
+			s[i] |= word
+		}
+		return set.Count() > 0
 	}
-	return 0, false
+	return false
 }

@@ -35,14 +35,15 @@ func FuzzNumbers(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if n, state := Bytes(b); state == Known && (n < 0 || n >= noLimit) || state != Known && n != 0 {
+		if n, state := Bytes(b); state == Known && (n < 0 || n >= 1<<62) || state != Known && n != 0 {
 			t.Errorf("Bytes(%q) = %d, %d", b, n, state)
 		}
 		if n, ok := MemTotal(b); ok && n <= 0 {
 			t.Errorf("MemTotal(%q) = %d", b, n)
 		}
-		if n, ok := AllowedCPUs(b); ok && (n <= 0 || n > 4*len(b)) {
-			t.Errorf("AllowedCPUs(%q) = %d", b, n)
+		var set CPUs
+		if ok := set.AddAllowed(b); ok != (set.Count() > 0) || set.Count() > 4*len(b) {
+			t.Errorf("AddAllowed(%q) = %v, %d CPUs", b, ok, set.Count())
 		}
 		for _, key := range []string{"key", "nr_throttled", ""} {
 			if n, ok := Field(b, key); ok && n < 0 {
@@ -79,7 +80,7 @@ func FuzzMounts(f *testing.F) {
 	f.Add([]byte("32 1 0:3 /docker/a /c\\040d rw shared:1 - cgroup cgroup rw,cpu,cpuacct\n"), "/docker/a/b", "1:cpu:/docker/a\n")
 	f.Add([]byte("32 1 0:3 /../.. /c rw - cgroup2 x rw\n32 1 0:3 / /c rw - tmpfs x rw\n"), "/../../x", "0::/\n")
 	f.Fuzz(func(t *testing.T, text []byte, path, group string) {
-		mounts := Mounts(text)
+		mounts, _ := Mounts(text)
 		for _, m := range mounts {
 			if m.Root == "" || m.Root[0] != '/' || m.Point == "" || m.Point[0] != '/' {
 				t.Errorf("Mounts(%q): %+v", text, m)
@@ -96,7 +97,7 @@ func FuzzMounts(f *testing.F) {
 				}
 			}
 		}
-		if dir, _ := RuntimeDir([]byte(group), text); dir != "" && dir[0] != '/' {
+		if dir, _ := RuntimeDir([]byte(group), text, 26); dir != "" && dir[0] != '/' {
 			t.Errorf("RuntimeDir(%q, %q) = %q", group, text, dir)
 		}
 	})

@@ -4,6 +4,7 @@ package cgroup
 
 // A Group is the cgroup of a process under one controller.
 type Group struct {
+	_    [0]func() // not comparable: no code for it
 	V1   bool
 	Path string // from /proc/PID/cgroup; "" if it has no line for the controller
 }

@@ -92,10 +92,17 @@ func (q Quota) CrashesGo() bool {
 // (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS).
 func Overflows(cores float64) bool { return !(cores <= math.MaxInt32) }
 
-// noLimit is the smallest number that means unlimited. v1 prints the largest page-aligned int64,
-// which depends on the page size, and old kernels nearly 2^64. All are above 2^62, and no
-// machine has that much memory.
-const noLimit = 1 << 62
+// unlimited reports whether a number means no limit. v1 prints the largest number of pages: that of
+// a 64-bit kernel in bytes, and nearly 2^64 on old ones, are above 2^62, and no machine has that much
+// memory. That of a 32-bit kernel is 2^31-1 pages, of 4 to 64 KiB (kernel source:
+// include/linux/page_counter.h, PAGE_COUNTER_MAX).
+func unlimited(n uint64) bool {
+	pages := n >> 12
+	for pages > math.MaxInt32 && pages&1 == 0 && pages < 1<<36 {
+		pages >>= 1
+	}
+	return n >= 1<<62 || pages == math.MaxInt32 && n&0xfff == 0
+}
 
 // Bytes parses one memory limit: "max", "-1" (printed by some emulations) or a number of bytes.
 func Bytes(text []byte) (int64, State) {
@@ -107,7 +114,7 @@ func Bytes(text []byte) (int64, State) {
 	switch {
 	case !ok:
 		return 0, Unknown
-	case n >= noLimit:
+	case unlimited(n):
 		return 0, None
 	}
 	return int64(n), Known
@@ -117,7 +124,7 @@ func Bytes(text []byte) (int64, State) {
 // be seen from here. It returns false if there is none.
 func Hierarchical(stat []byte) (int64, bool) {
 	n, ok := Field(stat, "hierarchical_memory_limit")
-	return n, ok && n > 0 && n < noLimit
+	return n, ok && n > 0 && !unlimited(uint64(n))
 }
 
 // HostMemory is the file that names the machine's own memory as the limit.

@@ -159,7 +159,7 @@ func TestMemTotal(t *testing.T) {
 	}
 }
 
-func TestAllowedCPUs(t *testing.T) {
+func TestAddAllowed(t *testing.T) {
 	for text, want := range map[string]int{
 		"Cpus_allowed:\tffff\n":                     16,
 		"Name:\tx\nCpus_allowed:\tff,ffffffff\n":    40,
@@ -169,10 +169,20 @@ func TestAllowedCPUs(t *testing.T) {
 		"Cpus_allowed:\tzz\n":                       0,
 		"":                                          0,
 		"Cpus_allowed:\t3\nCpus_allowed_list:\t0-1": 2,
+		"Cpus_allowed:\t1" + strings.Repeat("0", 2047) + "\n": 1,
+		"Cpus_allowed:\t1" + strings.Repeat("0", 2048) + "\n": 0, // CPU 8192
 	} {
-		if n, ok := AllowedCPUs([]byte(text)); ok != (want > 0) || ok && n != want {
-			t.Errorf("AllowedCPUs(%q) = %v, %v, want %v", text, n, ok, want)
+		var set CPUs
+		if ok := set.AddAllowed([]byte(text)); ok != (want > 0) || set.Count() != want {
+			t.Errorf("AddAllowed(%q) = %v, %d CPUs, want %d", text, ok, set.Count(), want)
 		}
+	}
+	var set CPUs
+	for _, mask := range []string{"1,00000003", "1,00000006", "80000000"} {
+		set.AddAllowed([]byte("Cpus_allowed:\t" + mask + "\n"))
+	}
+	if set[0] != 1<<32|1<<31|7 || set.Count() != 5 {
+		t.Errorf("the union of three masks is %x", set[0])
 	}
 }
 
@@ -200,7 +210,7 @@ func TestFind(t *testing.T) {
 		{"a named hierarchy 0 is none", "0:cpu:/x\n", "cpu", Group{V1: true, Path: "/x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got, _ := Find([]byte(c.text), c.controller); got != c.want {
+			if got, _ := Find([]byte(c.text), c.controller); got.V1 != c.want.V1 || got.Path != c.want.Path {
 				t.Errorf("= %+v, want %+v", got, c.want)
 			}
 		})
@@ -219,7 +229,7 @@ func TestMounts(t *testing.T) {
 		"37 1 0:8 / /nearly rw - cgroupfs x rw,cpu\n" +
 		"38 short\n" +
 		"39 1 0:9 / /last rw - cgroup none rw,memory"
-	got := Mounts([]byte(text))
+	got, _ := Mounts([]byte(text))
 	want := []struct {
 		root, point string
 		v1          bool
@@ -270,7 +280,7 @@ func TestShows(t *testing.T) {
 			}
 			text += f[0] + " " + f[1] + " 0:2" + f[0] + " " + f[2] + " " + f[3] + " rw - " + kind + " x rw\n"
 		}
-		mounts := Mounts([]byte(text))
+		mounts, _ := Mounts([]byte(text))
 		if len(mounts) != c.left {
 			t.Errorf("%s: %d mounts, want %d", c.name, len(mounts), c.left)
 		}
@@ -291,7 +301,7 @@ func TestManyMounts(t *testing.T) {
 	for i := range 5000 {
 		text = fmt.Appendf(text, "%d %d 0:9 / /c rw - cgroup2 x rw\n", i+2, i+1)
 	}
-	if mounts := Mounts(text); len(mounts) != 1 || !mounts[0].Shows("/c") {
+	if mounts, _ := Mounts(text); len(mounts) != 1 || !mounts[0].Shows("/c") {
 		t.Errorf("%d mounts left, want the last", len(mounts))
 	}
 }
@@ -343,7 +353,8 @@ func TestCandidates(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, m := range Candidates(Mounts(c.mounts), Group{Path: c.path}, "cpu") {
+			mounts, _ := Mounts(c.mounts)
+			for _, m := range Candidates(mounts, Group{Path: c.path}, "cpu") {
 				rest := m.Rest
 				if m.Sought {
 					rest = "?"
@@ -355,7 +366,8 @@ func TestCandidates(t *testing.T) {
 			}
 		})
 	}
-	if m := Mounts(table("/ /x"))[0]; m.Major != 0 || m.Minor != 20 {
+	mounts, _ := Mounts(table("/ /x"))
+	if m := mounts[0]; m.Major != 0 || m.Minor != 20 {
 		t.Errorf("device %d:%d, want 0:20", m.Major, m.Minor)
 	}
 }
@@ -375,6 +387,46 @@ func TestJoin(t *testing.T) {
 	} {
 		if got, ok := Join(c.root, c.path); got != c.want || ok != c.ok {
 			t.Errorf("Join(%q, %q) = %q, %v, want %q, %v", c.root, c.path, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+// TestRuntimeDir: each release's reader, checked once against the release's own internal/runtime/cgroup.
+func TestRuntimeDir(t *testing.T) {
+	const (
+		v1     = "2:cpu,cpuacct:/d/1\n0::/u\n"
+		v2     = "0::/d/1\n"
+		bound1 = "5 4 0:9 /d/1 /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
+		whole1 = "5 4 0:9 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
+		other1 = "6 4 0:8 / /sys/fs/cgroup/set rw - cgroup cgroup rw,cpuset\n"
+		bound2 = "7 4 0:7 /d/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+		whole2 = "8 4 0:7 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+		host2  = "9 4 0:7 /../.. /host/my\\040cg rw - cgroup2 cgroup2 rw\n"
+		broken = "nonsense\n"
+	)
+	for _, c := range []struct{ name, group, mounts, go125, go126 string }{
+		{"whole v1", v1, other1 + whole1, "/sys/fs/cgroup/cpu/d/1", "/sys/fs/cgroup/cpu/d/1"},
+		{"own group bound, v1", v1, bound1, "/sys/fs/cgroup/cpu/d/1", "/sys/fs/cgroup/cpu"},
+		{"the first of v1", v1, bound1 + whole1, "/sys/fs/cgroup/cpu/d/1", "/sys/fs/cgroup/cpu"},
+		{"whole v2", v2, whole2, "/sys/fs/cgroup/d/1", "/sys/fs/cgroup/d/1"},
+		{"own group bound, v2", v2, bound2, "/sys/fs/cgroup/d/1", "/sys/fs/cgroup"},
+		{"private namespace", "0::/\n", whole2, "/sys/fs/cgroup", "/sys/fs/cgroup"},
+		{"private namespace, and the node's tree after it", "0::/\n", whole2 + host2, "/host/my cg", "/sys/fs/cgroup"},
+		{"private namespace, and the node's tree before it", "0::/\n", host2 + whole2, "/sys/fs/cgroup", "/sys/fs/cgroup"},
+		{"a mount of v1 for a group of v2", v2, whole1 + whole2, "/sys/fs/cgroup/cpu/d/1", "/sys/fs/cgroup/d/1"},
+		{"outside of the namespace", "0::/../b\n", whole2, "/sys/fs/b", ""},
+		{"a broken line after v1", v1, whole1 + broken, "/sys/fs/cgroup/cpu/d/1", "/sys/fs/cgroup/cpu/d/1"},
+		{"a broken line after v2", v2, whole2 + broken, "", "/sys/fs/cgroup/d/1"},
+		{"a broken line first", v1, broken + whole1, "", ""},
+		{"a type without a source", v2, "1 1 0:1 / / rw - cgroup2\n" + whole2, "", ""},
+		{"a file cut off", "0::/d/1", whole2, "", ""},
+		{"no mount", v2, other1, "", ""},
+		{"no group", "3:cpuset:/\n", whole2, "", ""},
+	} {
+		for minor, want := range map[int]string{25: c.go125, 26: c.go126, 0: c.go126} {
+			if got, _ := RuntimeDir([]byte(c.group), []byte(c.mounts), minor); got != want {
+				t.Errorf("%s, Go 1.%d: %q, want %q", c.name, minor, got, want)
+			}
 		}
 	}
 }

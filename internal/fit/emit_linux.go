@@ -2,11 +2,29 @@
 
 package fit
 
-import "syscall"
+import (
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/snug-go/snug/limits"
+)
+
+// writing: a goroutine of Emit writes.
+var writing atomic.Bool
 
 // Emit writes lines to standard error. It drops them rather than make the program wait (for a
 // pipe or terminal that is not read) or end (a pipe without a reader: os.Stderr raises SIGPIPE).
 func Emit(text string) {
+	if limits.Sealed() { // anything but a write may end the program
+		if writing.CompareAndSwap(false, true) {
+			go func() { // it may wait
+				syscall.Write(2, []byte(text))
+				writing.Store(false)
+			}()
+		}
+		return
+	}
 	fd := 2
 	var st syscall.Stat_t
 	if syscall.Fstat(fd, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFCHR {
@@ -25,7 +43,11 @@ func Emit(text string) {
 		if n != 1 || err != nil {
 			return
 		}
-		if n, err = syscall.Write(fd, []byte(text[:min(len(text), 4096)])); n <= 0 || err != nil {
+		part := text[:min(len(text), 4096)]
+		if end := strings.LastIndexByte(part, '\n'); end > 0 { // no half line, if the pipe is full after it
+			part = part[:end+1]
+		}
+		if n, err = syscall.Write(fd, []byte(part)); n <= 0 || err != nil {
 			return
 		}
 		text = text[n:]

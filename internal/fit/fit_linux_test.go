@@ -40,7 +40,7 @@ func TestBlind(t *testing.T) {
 func TestDecide(t *testing.T) {
 	t.Setenv("SNUG", "off")
 	asked := false
-	if p, mode := Decide(&plan.Input{}, func() plan.Now { asked = true; return plan.Now{} }); p != nil || mode != plan.Disable || asked {
+	if p, _, mode := Decide(&plan.Input{}, func(int64) plan.Now { asked = true; return plan.Now{} }); p != nil || mode != plan.Disable || asked {
 		t.Errorf("off: %v, %v, asked %v", p, mode, asked)
 	}
 	t.Setenv("SNUG", "observe")
@@ -49,7 +49,7 @@ func TestDecide(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "100MiB")
 	t.Setenv("GOGC", "70")
 	var in plan.Input
-	p, mode := Decide(&in, func() plan.Now { return plan.Now{Procs: 3, NumCPU: 4, MemLimit: 100 << 20} })
+	p, _, mode := Decide(&in, func(int64) plan.Now { return plan.Now{Procs: 3, NumCPU: 4, MemLimit: 100 << 20} })
 	if p == nil || mode != plan.Observe || p.GOMAXPROCS.Code != plan.EnvSet || p.GOMEMLIMIT.Code != plan.EnvSet || in.Env.GOGC != "70" {
 		t.Errorf("observe: %+v, %v, %+v", p, mode, in.Env)
 	}
@@ -83,10 +83,10 @@ func TestComplain(t *testing.T) {
 		"nothing":     {nil, ""},
 		"not of them": {[]limits.Warning{{Code: plan.MemoryShared, Source: limits.Source{File: "f", Raw: "x"}}}, ""},
 		"one":         {bad(1, invalid), line},
-		"a near name": {[]limits.Warning{{Code: plan.EnvUnknown, Source: limits.Source{File: "SNUG_MAXPROCS", Raw: "2"}}},
-			"snug: SNUG_MAXPROCS=2 is not a variable of snug, and is ignored: SNUG_MAX_PROCS is\n"},
-		"no near name": {[]limits.Warning{{Code: plan.EnvUnknown, Source: limits.Source{File: "SNUG_BOGUS_AND_MORE", Raw: "1"}}},
-			"snug: SNUG_BOGUS_AND_MORE=1 is not a variable of snug, and is ignored\n"},
+		"a near name": {[]limits.Warning{{Code: plan.EnvUnknown, Source: limits.Source{File: "SNUG_MAXPROCS"}}},
+			"snug: SNUG_MAXPROCS is not a variable of snug, and is ignored: SNUG_MAX_PROCS is\n"},
+		"no near name": {[]limits.Warning{{Code: plan.EnvUnknown, Source: limits.Source{File: "SNUG_BOGUS_AND_MORE"}}},
+			"snug: SNUG_BOGUS_AND_MORE is not a variable of snug, and is ignored\n"},
 		"five":  {bad(5, invalid), strings.Repeat(line, 5)},
 		"six":   {bad(6, invalid), strings.Repeat(line, 5) + "snug: and 1 more variables\n"},
 		"eight": {bad(8, invalid), strings.Repeat(line, 5) + "snug: and 3 more variables\n"},

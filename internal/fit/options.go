@@ -25,6 +25,11 @@ type Options[R ~uint8] struct {
 	CPULimit    float64
 	CPURequest  float64
 	MemoryLimit int64
+
+	Log interface {
+		Info(msg string, args ...any)
+		Warn(msg string, args ...any)
+	}
 }
 
 // Invalid is an error about one option.

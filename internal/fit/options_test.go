@@ -4,6 +4,7 @@ package fit
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -22,11 +23,11 @@ func TestOptions(t *testing.T) {
 		Round: plan.Nearest, MinProcs: 3, MaxProcs: 3, ReserveCPUs: 0.5, RequestFactor: 1.5,
 		Memory: plan.Memory{Percent: 80}, Workers: 2, Override: true,
 	}
-	if bad != nil || in.Policy != want || in.Hints != (plan.Hints{CPULimit: 4, CPURequest: 2, MemoryLimit: 1 << 30}) {
+	if bad != nil || !reflect.DeepEqual(in.Policy, want) || !reflect.DeepEqual(in.Hints, plan.Hints{CPULimit: 4, CPURequest: 2, MemoryLimit: 1 << 30}) {
 		t.Errorf("%v, policy %+v, hints %+v", bad, in.Policy, in.Hints)
 	}
 	in, bad = new(options).Input()
-	if bad != nil || in.Policy != (plan.Policy{}) || in.Hints != (plan.Hints{}) {
+	if bad != nil || !reflect.DeepEqual(in.Policy, plan.Policy{}) || !reflect.DeepEqual(in.Hints, plan.Hints{}) {
 		t.Errorf("the zero options: %v, policy %+v, hints %+v", bad, in.Policy, in.Hints)
 	}
 }

@@ -42,7 +42,7 @@ const most = 16
 // this PID namespace numbers them: "0" is one outside it.
 func Sharers(l *limits.Limits) []string {
 	file := l.Memory.SoftSource.File
-	slash := strings.LastIndexByte(file, '/')
+	slash := cgroup.Slash(file)
 	if slash < 0 || file == cgroup.HostMemory {
 		return nil
 	}

@@ -75,6 +75,6 @@ func Unadapted() {
 	text := os.Getenv("SNUG_ADAPT")
 	on, ok := plan.ParseSwitch(text)
 	if text != "" && text != "none" && (on || !ok) && answered.CompareAndSwap(false, true) {
-		fit.Say("ignored without import _ \"github.com/snug-go/snug/adapt/auto\" or adapt.Watch: SNUG_ADAPT=", text)
+		fit.Say("warning", "ignored without import _ \"github.com/snug-go/snug/adapt/auto\" or adapt.Watch: SNUG_ADAPT="+text)
 	}
 }

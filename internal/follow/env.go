@@ -42,7 +42,7 @@ func ReadEnv(getenv func(string) string, poll *time.Duration) (w When, bad []lim
 			}
 		}
 		if !ok {
-			plan.Warn(&bad, plan.EnvInvalid, &limits.Source{File: name, Raw: text})
+			plan.Warn(&bad, plan.EnvInvalid, &limits.Source{File: name, Raw: text}, 0)
 		}
 	}
 	return w, bad

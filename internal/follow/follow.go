@@ -17,12 +17,15 @@ import (
 
 // Config configures a Loop, which takes ownership of Input and Plan.
 type Config struct {
-	Input  *plan.Input  // the input of the first decision
-	Plan   *plan.Plan   // the first decision
-	Result apply.Result // what was done about it
-	Dry    bool         // change nothing
+	Input  *plan.Input      // the input of the first decision
+	Plan   *plan.Plan       // the first decision
+	Limits *limits.Follower // has read its limits; closed when the loop ends; nil if there are none to read
+	Result apply.Result     // what was done about it
+	Dry    bool             // change nothing
 	Poll   time.Duration
 
+	// Review adds warnings to each plan but the first, as plan.Review does. If it is nil, Latest does.
+	Review func(*plan.Input, *plan.Plan)
 	// OnPlan is called from the loop's goroutine when a decision has changed, and again when a
 	// requested GOMAXPROCS is in force.
 	OnPlan func()
@@ -44,15 +47,16 @@ type Stats struct {
 	Failure string
 }
 
-// A machine is everything a loop reads: this process, or a test's. It is not an interface,
-// because the linker keeps more of a type that is converted to one.
+// A machine is what a test's loop reads in place of this process.
 type machine struct {
-	// limits reads the limits; changed reports that they may lead to another decision. It is
-	// nil if limits cannot be read at all.
 	limits func(*limits.Limits) (changed bool)
 	knobs  func() (procs, memory int64)
 	used   func() time.Duration
+	live   func() int64
 }
+
+// sealed: nothing may be asked but what is open, see limits.Sealed.
+const sealed = time.Duration(-1)
 
 // setter is the part of apply.Result that a loop uses.
 type setter interface {
@@ -68,16 +72,20 @@ type setter interface {
 // short-lived one beside it is (*Loop).change, which waits while GOMAXPROCS changes.
 type Loop struct {
 	set     setter
-	open    func() machine
 	dry     bool
 	poll    time.Duration
 	onPlan  func()
+	review  func(*plan.Input, *plan.Plan)
 	start   time.Time
-	machine machine
+	f       *limits.Follower // nil if limits cannot be read
+	fake    *machine         // a test's; a table of functions for this process would be more code
 	stop    chan struct{}
 	once    sync.Once
 	changed chan apply.Did // from change
 	warned  bool           // Unadapted was called
+
+	told     Update // by OnPlan
+	warnings int    // at most, in told
 
 	mu            sync.Mutex // guards all fields below, which other goroutines read
 	in            *plan.Input
@@ -86,20 +94,21 @@ type Loop struct {
 	procs, memory knob
 	inFlight      bool // GOMAXPROCS is being changed
 	dirty         bool // the result of Latest has changed
+	doubt         bool // a smaller machine was seen once
 	stats         Stats
 	idle          idle
 }
 
 // New returns a Loop that has not started.
 func New(cfg *Config) *Loop {
-	l := prepare(cfg, &cfg.Result, openThis)
+	l := prepare(cfg, &cfg.Result, nil)
 	l.stats.Ended = true
 	return l
 }
 
-func prepare(cfg *Config, set setter, open func() machine) *Loop {
+func prepare(cfg *Config, set setter, m *machine) *Loop {
 	l := &Loop{
-		set: set, open: open, dry: cfg.Dry, poll: cfg.Poll, onPlan: cfg.OnPlan,
+		set: set, f: cfg.Limits, fake: m, dry: cfg.Dry, poll: cfg.Poll, onPlan: cfg.OnPlan, review: cfg.Review,
 		start: time.Now(), stop: make(chan struct{}), changed: make(chan apply.Did, 1),
 		in: cfg.Input, plan: cfg.Plan,
 	}
@@ -113,6 +122,9 @@ func prepare(cfg *Config, set setter, open func() machine) *Loop {
 	// The program may have set the same value as the plan.
 	l.procs.byRuntime = !l.procs.foreign(&l.plan.GOMAXPROCS) && (now.Procs == cfg.Plan.Runtime || now.Procs == now.NumCPU ||
 		now.Procs == cfg.Input.Limits.CPU.Affinity.N || now.Procs == now.OwnProcs)
+	if l.onPlan != nil {
+		l.news() // Watch tells of it
+	}
 	return l
 }
 
@@ -166,33 +178,31 @@ func (l *Loop) run(done <-chan struct{}) {
 	defer func() { l.end(FailureOf(recover(), returned)) }()
 	// Not at once: do not slow down a program that is starting, or ends soon.
 	timer := time.NewTimer(min(l.poll, DefaultPoll))
-	defer timer.Stop()
-	for {
+	for next := l.poll; next > 0; {
 		select {
 		case <-done:
 			if l.inFlight { // the last callback must report what is in force
 				l.procsChanged(<-l.changed)
+				l.notify()
 			}
-			returned = true
-			return
+			next = 0
 		case <-l.stop:
-			returned = true
-			return
+			next = 0
 		case did := <-l.changed:
 			l.procsChanged(did)
+			l.notify()
 		case <-timer.C:
-			next := l.look()
-			if next <= 0 {
-				returned = true
-				return
+			if next = l.look(); next > 0 {
+				timer.Reset(next)
 			}
-			timer.Reset(next)
 		}
 	}
+	returned = true
 }
 
-// end marks the loop as ended, and logs the failure if there was one.
+// end closes the files, marks the loop as ended, and logs the failure if there was one.
 func (l *Loop) end(failure string) {
+	l.f.Close()
 	l.mu.Lock()
 	l.stats.Ended = true
 	if failure != "" {
@@ -200,7 +210,7 @@ func (l *Loop) end(failure string) {
 	}
 	l.mu.Unlock()
 	if failure != "" {
-		fit.Say("stopped following: ", failure)
+		fit.Say("stopped", "stopped following: "+failure)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
 		cfg.Plan = plan.Decide(cfg.Input)
 		cfg.Result = apply.Result{GOMAXPROCS: apply.Already, GOMEMLIMIT: apply.Already, OwnProcs: 3, OwnMemLimit: less(512 * mib)}
-		l := prepare(&cfg, w, w.machine)
+		l := prepare(&cfg, w, w.machine())
 		done = make(chan struct{})
 		go l.run(done)
 		time.Sleep(1500 * time.Millisecond)
@@ -183,7 +183,7 @@ func TestUnknownFromTheStartKeepsWhatAnEarlierWatchSet(t *testing.T) {
 		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
 		cfg.Plan = plan.Decide(cfg.Input)
 		cfg.Result = apply.Result{OwnProcs: 3, OwnMemLimit: less(512 * mib)}
-		l := prepare(&cfg, w, w.machine)
+		l := prepare(&cfg, w, w.machine())
 		done = make(chan struct{})
 		go l.run(done)
 		time.Sleep(10 * time.Second)
@@ -333,4 +333,92 @@ func TestALiveHeapOfLongAgo(t *testing.T) {
 		w.expect(t, 16, less(600*mib))
 		close(done)
 	})
+}
+
+// TestALiveHeapBecomesSmall: a GOMEMLIMIT that was left alone for a large heap is set once the heap
+// is small.
+func TestALiveHeapBecomesSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{memory: 256 * mib, live: 241 * mib, busy: true}
+		_, done := watching(w, Config{})
+		time.Sleep(20 * time.Second)
+		w.expect(t, 16, plan.NoMemLimit)
+		w.do(func() { w.live = 20 * mib })
+		time.Sleep(relook*time.Second + time.Second)
+		w.expect(t, 16, less(256*mib))
+		close(done)
+	})
+}
+
+// TestOneDipOfTheMachine: a smaller machine counts at the second look.
+func TestOneDipOfTheMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{memory: 1024 * mib, host: true, busy: true}
+		_, done := watching(w, Config{})
+		w.do(func() { w.memory = 256 * mib })
+		time.Sleep(1500 * time.Millisecond)
+		w.expect(t, 16, less(1024*mib))
+		w.do(func() { w.memory = 1024 * mib })
+		time.Sleep(3 * time.Second)
+		if len(w.log) != 0 {
+			t.Errorf("set %v, want nothing", w.log)
+		}
+		w.do(func() { w.memory = 256 * mib })
+		time.Sleep(2500 * time.Millisecond)
+		w.expect(t, 16, less(256*mib))
+		close(done)
+	})
+}
+
+// TestSealed: once nothing more may be asked, limits are followed, and the CPU time is not asked for.
+func TestSealed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 512 * mib, sealed: true}
+		_, done := watching(w, Config{})
+		time.Sleep(time.Minute)
+		w.do(func() { w.quota, w.memory = 4, 256*mib })
+		time.Sleep(1100 * time.Millisecond)
+		w.expect(t, 4, less(256*mib))
+		if w.asked != 1 {
+			t.Errorf("asked %d times for the CPU time, want 1", w.asked)
+		}
+		close(done)
+	})
+}
+
+// TestOnPlanWhileLimitsFlap: OnPlan is called for what changes, not for each limit that is soon revoked.
+func TestOnPlanWhileLimitsFlap(t *testing.T) {
+	for name, c := range map[string]struct{ a, b *world }{
+		"both":                 {&world{quota: 4, memory: 256 * mib}, &world{quota: 8, memory: 512 * mib}},
+		"a limit that is gone": {&world{quota: 4, memory: 256 * mib}, &world{}},
+		"too small a limit":    {&world{quota: 4, memory: 256 * mib}, &world{quota: 4, memory: 32 * mib}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{quota: c.a.quota, memory: c.a.memory, busy: true}
+				calls, last := 0, Update{}
+				var l *Loop
+				l, done := watching(w, Config{OnPlan: func() { calls++; last = l.Latest() }})
+				for i := range 1500 {
+					to := c.a
+					if i%2 == 0 {
+						to = c.b
+					}
+					w.do(func() { w.quota, w.memory = to.quota, to.memory })
+					time.Sleep(time.Second)
+				}
+				synctest.Wait() // the loop looks at the same moment
+				// A new GOMAXPROCS calls it twice.
+				if n := 2*int(l.Stats().Changes) + 1; calls > n {
+					t.Errorf("%d calls for %d changes", calls, l.Stats().Changes)
+				}
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				if u := l.Latest(); !alike(&u.Plan.GOMAXPROCS, &last.Plan.GOMAXPROCS) || !alike(&u.Plan.GOMEMLIMIT, &last.Plan.GOMEMLIMIT) {
+					t.Errorf("the last call told %+v, in force is %+v", last.Plan, u.Plan)
+				}
+				close(done)
+			})
+		})
+	}
 }

@@ -23,13 +23,14 @@ const (
 
 // A knob is the loop's state of GOMAXPROCS or GOMEMLIMIT. Values are Ps or bytes.
 type knob struct {
-	own       int64 // what snug set; 0 = nothing
-	seen      int64 // its value at the last decision
-	requested int64 // what was set last, or would have been; may be restore
-	lost      bool  // another part of the program has changed it
-	byRuntime bool  // the runtime chose the value before snug (GOMAXPROCS)
+	_         [0]func() // not comparable: no code for it
+	own       int64     // what snug set; 0 = nothing
+	seen      int64     // its value at the last decision
+	requested int64     // what was set last, or would have been; may be restore
+	lost      bool      // another part of the program has changed it
+	byRuntime bool      // the runtime chose the value before snug (GOMAXPROCS)
 	did       apply.Did
-	force     *plan.Setting // what was set last, and why; nil before that
+	force     *plan.Setting // what was set or left last, and why; nil before that
 
 	// The state of growth that is waiting.
 	wish  int64
@@ -51,8 +52,7 @@ func (k *knob) begin(s *plan.Setting, did apply.Did, now, own int64, dry bool) {
 	}
 	if did == apply.Would {
 		k.requested = s.Value
-	}
-	if did == apply.Set {
+	} else {
 		k.force = s
 	}
 }
@@ -64,6 +64,12 @@ func (k *knob) foreign(s *plan.Setting) bool {
 	return k.lost || s.Leave && (s.Code == plan.EnvSet || s.Code == plan.ProgramSet || s.Code == plan.NotSupported)
 }
 
+// Restores reports whether a knob that has snug's own value gets the one before it back. Until then it
+// keeps that.
+func Restores(s *plan.Setting, own int64) bool {
+	return s.Leave && own != 0 && (s.Code == plan.NoLimit || s.Code == plan.TooSmall)
+}
+
 // follow returns the new value of a knob that is now, or restore for the one before snug; 0 if
 // there is nothing to do, or not yet. unknown means that the limit cannot be read: then nothing
 // grows. by is the value the runtime sets by itself, 0 if it does not.
@@ -73,7 +79,7 @@ func (k *knob) follow(at float64, s *plan.Setting, now int64, unknown, dry bool,
 		wish = restore
 	}
 	switch {
-	case k.foreign(s), s.Leave && (s.Code != plan.NoLimit && s.Code != plan.TooSmall || k.own == 0), wish == now,
+	case k.foreign(s), s.Leave && !Restores(s, k.own), wish == now,
 		unknown && wish > now, dry && k.requested == wish && k.did == apply.Would:
 		k.since, k.left = 0, 0
 		return 0

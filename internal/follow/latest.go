@@ -17,7 +17,8 @@ type Update struct {
 	Plan                   plan.Plan
 	Limits                 limits.Limits
 	GOMAXPROCS, GOMEMLIMIT apply.Did
-	Requested              bool // GOMAXPROCS is requested and not yet in force
+	GOGC                   apply.Did // only by package watch
+	Requested              bool      // GOMAXPROCS is requested and not yet in force
 }
 
 // Latest returns the decision in force.
@@ -25,6 +26,11 @@ func (l *Loop) Latest() Update {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := Update{Plan: *l.plan, Limits: l.in.Limits, Requested: l.inFlight && !l.dry}
+	if l.review == nil {
+		w := &u.Plan.Warnings
+		*w = (*w)[:len(*w):len(*w)]
+		plan.Review(l.in, &u.Plan)
+	}
 	s := &u.Plan.GOMAXPROCS
 	if u.Requested && l.procs.requested != restore {
 		s.Value, s.Leave = l.procs.requested, false
@@ -41,7 +47,7 @@ func (l *Loop) shown(k *knob, s *plan.Setting, inFlight bool) apply.Did {
 	switch {
 	case k.lost:
 		return apply.Lost
-	case s.Leave:
+	case s.Leave && (l.dry || !Restores(s, k.own)):
 		return apply.Left
 	case s.Value == now && (k.did == apply.Left || k.did == apply.Would):
 		return apply.Already
@@ -50,8 +56,11 @@ func (l *Loop) shown(k *knob, s *plan.Setting, inFlight bool) apply.Did {
 	case l.dry:
 		return apply.Would
 	}
-	if k.force != nil && k.force.Value == now {
+	if k.force != nil && (k.force.Value == now || k.left != 0) {
 		*s = *k.force
+	}
+	if s.Leave {
+		return apply.Left
 	}
 	return k.did
 }

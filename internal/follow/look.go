@@ -17,10 +17,8 @@ func (l *Loop) look() time.Duration {
 	if l.over() {
 		return 0
 	}
-	if l.machine.limits == nil {
-		if l.machine = l.open(); l.machine.limits == nil {
-			return 0
-		}
+	if l.f == nil && l.fake == nil {
+		return 0
 	}
 	// By now the import of package adapt, if any, has taken over.
 	if !l.warned && time.Since(l.start) >= DefaultPoll {
@@ -32,15 +30,24 @@ func (l *Loop) look() time.Duration {
 	return every
 }
 
+// relook is the number of polls after which a live heap that was too large is looked at again.
+const relook = 4
+
 // step polls a machine that is open.
 func (l *Loop) step() time.Duration {
 	at := time.Since(l.start).Seconds()
 	// Read files without the lock, so that Stats and Latest need not wait for them.
-	changed := l.machine.limits(&l.next)
-	procs, memory := l.machine.knobs()
+	changed := l.limits()
+	procs, memory := l.knobs()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	moved := l.moved(at, procs)
+	if s := &l.plan.GOMEMLIMIT; s.Leave && s.Code == plan.LiveHeap && l.stats.Polls%relook == 0 {
+		// The heap may have become smaller since.
+		n := l.live()
+		changed = changed || n != l.in.Now.Live
+		l.in.Now.Live = n
+	}
 	if changed || moved || memory != l.memory.seen {
 		l.decide(procs, memory, moved)
 	}
@@ -88,7 +95,9 @@ func (l *Loop) decide(procs, memory int64, moved bool) {
 	}
 	now.MemLimit, now.OwnMemLimit = memory, l.memory.own
 	before := l.plan
-	l.plan = plan.Decide(l.in)
+	if l.plan = plan.Choose(l.in); l.review != nil {
+		l.review(l.in, l.plan)
+	}
 	if moved && !l.procs.lost {
 		l.procs.did, l.dirty = apply.Already, true // the runtime has followed by itself
 	}
@@ -107,6 +116,8 @@ func alike(a, b *plan.Setting) bool {
 }
 
 // giveUp leaves a knob that the program has set to the program, for good.
+//
+//go:noinline
 func (k *knob) giveUp(s *plan.Setting, now int64) {
 	if s.Leave && s.Code == plan.ProgramSet {
 		k.lost = true
@@ -123,6 +134,12 @@ func (l *Loop) followMemory(at float64, now int64) {
 	if value == 0 {
 		return
 	}
+	// lxcfs may show another container's memory for a moment (canonical/lxd#11088).
+	if doubt := value < now && (s.Code == plan.HostMemory || s.Code == plan.LxcfsMemory); doubt && !l.doubt {
+		l.doubt = true
+		return
+	}
+	l.doubt = false
 	var did apply.Did
 	if value == restore {
 		did = l.set.ReleaseMemory()
@@ -164,13 +181,12 @@ func (l *Loop) change(now int, value int64, byRuntime bool) {
 
 // procsChanged records the result of change.
 func (l *Loop) procsChanged(did apply.Did) {
-	defer l.notify()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight = false
 	k := &l.procs
 	if did == apply.Set || did == apply.Already {
-		k.seen, _ = l.machine.knobs()
+		k.seen, _ = l.knobs()
 	}
 	s := l.plan.GOMAXPROCS
 	if k.requested != restore {
@@ -191,7 +207,7 @@ func (l *Loop) record(name string, k *knob, s *plan.Setting, did apply.Did, valu
 	}
 	k.done(did, value, s)
 	if k.lost {
-		procs, memory := l.machine.knobs()
+		procs, memory := l.knobs()
 		l.procs.giveUp(&l.plan.GOMAXPROCS, procs)
 		l.memory.giveUp(&l.plan.GOMEMLIMIT, memory)
 	}
@@ -199,15 +215,27 @@ func (l *Loop) record(name string, k *knob, s *plan.Setting, did apply.Did, valu
 	l.dirty = true
 }
 
-// notify calls OnPlan if the decision has changed.
+// notify calls OnPlan if what is in force has changed, or is requested: growth that is soon revoked
+// changes nothing.
 func (l *Loop) notify() {
 	l.mu.Lock()
 	dirty := l.dirty
 	l.dirty = false
 	l.mu.Unlock()
-	if dirty && l.onPlan != nil && !l.over() {
+	if dirty && l.onPlan != nil && !l.over() && l.news() {
 		l.onPlan()
 	}
+}
+
+// news reports whether a knob or its result has changed since the last call, or there are more warnings
+// than in any. A plan that comes and goes with the limits may have one each time.
+func (l *Loop) news() bool {
+	u, told := l.Latest(), &l.told
+	n := len(u.Plan.Warnings)
+	same := u.GOMAXPROCS == told.GOMAXPROCS && u.GOMEMLIMIT == told.GOMEMLIMIT && u.Requested == told.Requested &&
+		alike(&u.Plan.GOMAXPROCS, &told.Plan.GOMAXPROCS) && alike(&u.Plan.GOMEMLIMIT, &told.Plan.GOMEMLIMIT) && n <= l.warnings
+	l.told, l.warnings = u, max(n, l.warnings)
+	return !same
 }
 
 // The CPU use below which a process is idle, in cores, and the factor by which its polls slow
@@ -217,22 +245,35 @@ const (
 	maxIdleFactor = 4
 )
 
-// idle detects a process that does no work.
+// idle detects a process that does no work. It asks for the CPU time at every eighth poll, and at
+// each once there was none.
 type idle struct {
-	at    float64
-	used  time.Duration
-	looks int // consecutive polls of an idle process
+	_      [0]func() // not comparable: no code for it
+	at     float64
+	used   time.Duration
+	polls  int // since used was asked for
+	looks  int // consecutive polls of an idle process
+	sealed bool
 }
+
+const asked = 8
 
 // pace returns the time until the next poll, longer while the process is idle.
 func (l *Loop) pace(at float64) time.Duration {
-	i, used := &l.idle, l.machine.used()
-	if (used - i.used).Seconds() > idleCores*(at-i.at) {
-		i.looks = 0
-	} else {
-		i.looks++
+	i := &l.idle
+	if i.polls++; !i.sealed && (i.looks > 0 || i.polls >= asked) {
+		used := l.used()
+		switch {
+		case used == sealed:
+			i.sealed, i.looks = true, 0
+			fit.Sealed()
+		case (used - i.used).Seconds() > idleCores*(at-i.at):
+			i.looks = 0
+		default:
+			i.looks += i.polls
+		}
+		i.at, i.used, i.polls = at, used, 0
 	}
-	i.at, i.used = at, used
 	if l.inFlight || l.procs.pending() || l.memory.pending() {
 		return min(l.poll, settle*time.Second)
 	}

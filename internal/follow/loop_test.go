@@ -192,7 +192,7 @@ func TestDryRunTouchesNothingAndTells(t *testing.T) {
 		l.Undo()
 		cfg.OnPlan = func() { plans = append(plans, l.Latest()) }
 		cfg.Result.GOMAXPROCS, cfg.Result.GOMEMLIMIT = apply.Would, apply.Would
-		l = prepare(&cfg, dry, w.machine)
+		l = prepare(&cfg, dry, w.machine())
 		done := make(chan struct{})
 		go l.run(done)
 		time.Sleep(2 * time.Second)

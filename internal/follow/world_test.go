@@ -40,6 +40,9 @@ type world struct {
 	when     []time.Duration
 	start    time.Time
 	broken   bool // reading panics
+	sealed   bool // nothing more may be asked
+	asked    int  // how often the CPU time was
+	host     bool // the limit is the machine's memory
 	unset    bool // setting GOMAXPROCS panics
 	undone   int
 	said     string
@@ -71,11 +74,22 @@ func (w *world) read() (l limits.Limits) {
 	l.Memory.Hard, l.Memory.Soft = limits.NoLimit[int64](), limits.NoLimit[int64]()
 	if w.memory > 0 {
 		l.Memory.Hard, l.Memory.Soft = limits.Of(w.memory), limits.Of(w.memory)
+		if w.host {
+			l.Memory.SoftSource.File = "/proc/meminfo"
+		}
 	}
 	return l
 }
 
-func (w *world) machine() machine { return machine{w.limits, w.knobs, w.used} }
+func (w *world) machine() *machine {
+	return &machine{w.limits, w.knobs, w.used, w.liveNow}
+}
+
+func (w *world) liveNow() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.live
+}
 
 func (w *world) do(f func()) {
 	w.mu.Lock()
@@ -93,6 +107,11 @@ func (w *world) knobs() (procs, memory int64) {
 }
 
 func (w *world) used() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asked++; w.sealed {
+		return sealed
+	}
 	if w.busy {
 		return time.Since(w.start)
 	}
@@ -184,7 +203,7 @@ func watchingAs(w *world, cfg *Config) (*Loop, chan struct{}) {
 		cfg.Result.OwnMemLimit = s.Value
 	}
 	w.log, w.when = nil, nil
-	l := prepare(cfg, w, w.machine)
+	l := prepare(cfg, w, w.machine())
 	done := make(chan struct{})
 	go l.run(done)
 	return l, done

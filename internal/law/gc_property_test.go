@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/internal/law"
-	"github.com/snug-go/snug/internal/simulator"
 )
 
 // gcRandom returns a random but realistic process under a limit.
@@ -148,8 +147,8 @@ func TestGCNoise(t *testing.T) {
 }
 
 // gcThree runs three processes under 512 MiB for twenty minutes.
-func gcThree(live float64, p law.GCPolicy) (*simulator.Group, []*gcLoop) {
-	g := &simulator.Group{Limit: 512 * mib}
+func gcThree(live float64, p law.GCPolicy) (*Group, []*gcLoop) {
+	g := &Group{Limit: 512 * mib}
 	var loops []*gcLoop
 	for range 3 {
 		l := newGCLoop(g.Limit, live, p)

@@ -7,13 +7,12 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/internal/law"
-	"github.com/snug-go/snug/internal/simulator"
 )
 
 // gcLoop runs the GC law on a simulated process, polled once per second.
 type gcLoop struct {
-	heap   *simulator.Heap
-	group  *simulator.Group
+	heap   *Heap
+	group  *Group
 	policy law.GCPolicy
 	dt     float64                           // seconds per step
 	phase  func(at float64)                  // changes the program; may be nil
@@ -29,9 +28,9 @@ type gcLoop struct {
 // newGCLoop returns a process with live bytes under a limit. Its GOMEMLIMIT is 0.83 of the
 // limit, as the memory law sets it when all memory is Go's.
 func newGCLoop(limit int64, live float64, p law.GCPolicy) *gcLoop {
-	h := simulator.NewHeap(live)
+	h := NewHeap(live)
 	h.SetMemoryLimit(limit / 100 * 83)
-	return &gcLoop{heap: h, group: &simulator.Group{Limit: limit, Heaps: []*simulator.Heap{h}}, policy: p, dt: 0.005}
+	return &gcLoop{heap: h, group: &Group{Limit: limit, Heaps: []*Heap{h}}, policy: p, dt: 0.005}
 }
 
 func (l *gcLoop) run(until float64) {
@@ -156,9 +155,9 @@ func TestGCTakesWhatMemoryAllows(t *testing.T) {
 // 100 KiB must not become GOGC=65536, whose heap minimum is 2.5 GiB.
 func TestGCGoalStaysWithinTheExtraHeap(t *testing.T) {
 	for live := int64(64 << 10); live < 64*mib; live *= 2 {
-		h := simulator.NewHeap(float64(live))
+		h := NewHeap(float64(live))
 		h.SetMemoryLimit(1600 * mib)
-		l := &gcLoop{heap: h, group: &simulator.Group{Limit: 2048 * mib, Heaps: []*simulator.Heap{h}}, policy: gcOn, dt: 0.005}
+		l := &gcLoop{heap: h, group: &Group{Limit: 2048 * mib, Heaps: []*Heap{h}}, policy: gcOn, dt: 0.005}
 		h.Rate, h.MarkRate = 1000, float64(10*live) // a cycle takes 0.1 s
 		l.run(300)
 		s := h.Sample()

@@ -7,14 +7,13 @@ import (
 	"math/rand/v2"
 
 	"github.com/snug-go/snug/internal/law"
-	"github.com/snug-go/snug/internal/simulator"
 )
 
 const mib = 1 << 20
 
 // governor controls one process with the memory law and the pressure level.
 type governor struct {
-	heap  *simulator.Heap
+	heap  *Heap
 	fail  func(at float64, x *law.MemorySample)
 	check func(*law.MemorySample, *law.MemoryDecision)
 
@@ -32,7 +31,7 @@ type governor struct {
 
 type change struct{ at, limit float64 }
 
-func (v *governor) poll(g *simulator.Group) {
+func (v *governor) poll(g *Group) {
 	if g.At < v.next {
 		return
 	}
@@ -63,13 +62,13 @@ func (v *governor) poll(g *simulator.Group) {
 }
 
 // load changes the plant before each step, as a program over time.
-type load func(g *simulator.Group, r *rand.Rand)
+type load func(g *Group, r *rand.Rand)
 
 // bursty is a load with bursts of garbage and of memory outside Go: live, nonGo and burst are
 // shares of the limit, speed is bytes per second.
 func bursty(live, nonGo, burst, rate, speed float64) load {
 	var end, peak, level, from float64
-	return func(g *simulator.Group, r *rand.Rand) {
+	return func(g *Group, r *rand.Rand) {
 		h, limit := g.Heaps[0], float64(g.Limit)
 		h.Live, h.Rate = live*limit, rate
 		if math.Mod(g.At, 5.5) > 5 {
@@ -100,7 +99,7 @@ func more(live float64) load  { return bursty(live*0.7, 0.3, 0.02, 4000, 40*mib)
 func mild(live float64) load  { return bursty(live, 0.04, 0.02, 6000, 10*mib) }
 
 // run drives processes that share a limit. Without governors GOMEMLIMIT is static.
-func run(g *simulator.Group, seconds float64, seed uint64, l load, all ...*governor) {
+func run(g *Group, seconds float64, seed uint64, l load, all ...*governor) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	for g.At < seconds && !g.Killed {
 		for _, v := range all {
@@ -114,14 +113,14 @@ func run(g *simulator.Group, seconds float64, seed uint64, l load, all ...*gover
 }
 
 // one returns a single process with the GOMEMLIMIT set at start, without measurement.
-func one(h *simulator.Heap, limit int64) *simulator.Group {
+func one(h *Heap, limit int64) *Group {
 	h.SetMemoryLimit(limit - limit/10)
-	return &simulator.Group{Limit: limit, Heaps: []*simulator.Heap{h}}
+	return &Group{Limit: limit, Heaps: []*Heap{h}}
 }
 
 // starved returns a process that shares its CPU with three others.
-func starved(live float64) *simulator.Heap {
-	h := simulator.NewHeap(live)
+func starved(live float64) *Heap {
+	h := NewHeap(live)
 	h.OpCPU, h.Cores = 12e-6, 0.25
 	return h
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/internal/law"
-	"github.com/snug-go/snug/internal/simulator"
 )
 
 const small = 256 * mib
@@ -57,8 +56,8 @@ func TestMemoryKills(t *testing.T) {
 
 // ramp grows the live heap from half of the limit to all of it in 20 s, and reports when the
 // throughput fell by 20 %.
-func ramp(cpu float64, adaptive bool) (g *simulator.Group, v *governor, slow, worst float64) {
-	h := simulator.NewHeap(small / 2)
+func ramp(cpu float64, adaptive bool) (g *Group, v *governor, slow, worst float64) {
+	h := NewHeap(small / 2)
 	h.OpCPU = cpu
 	g = one(h, small)
 	v = &governor{heap: h}
@@ -67,7 +66,7 @@ func ramp(cpu float64, adaptive bool) (g *simulator.Group, v *governor, slow, wo
 	}
 	var at, ops, best float64
 	worst = 1
-	run(g, 40, 1, func(g *simulator.Group, _ *rand.Rand) {
+	run(g, 40, 1, func(g *Group, _ *rand.Rand) {
 		h.Live = small * (0.5 + 0.5*min(1, max(0, (g.At-5)/20)))
 		if g.At-at < 1 {
 			return
@@ -123,7 +122,7 @@ func TestMemoryStreams(t *testing.T) {
 		h.Rate = 3000
 		g := one(h, small)
 		v := &governor{heap: h}
-		run(g, 300, 1, func(g *simulator.Group, _ *rand.Rand) { g.NonGo = max(0, shape.share(g.At)) * small }, v)
+		run(g, 300, 1, func(g *Group, _ *rand.Rand) { g.NonGo = max(0, shape.share(g.At)) * small }, v)
 		late := 0
 		for _, c := range v.changes {
 			if c.at > 200 {
@@ -144,7 +143,7 @@ func TestMemoryRandomPlants(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		limit := int64(64*mib) << r.IntN(5)
 		live, nonGo := 0.1+0.45*r.Float64(), 0.12*r.Float64()
-		h := simulator.NewHeap(live * float64(limit))
+		h := NewHeap(live * float64(limit))
 		h.Fixed = min(h.Fixed, 0.02*float64(limit))
 		h.OpCPU, h.OpBytes = (5+100*r.Float64())*1e-6, math.Exp(5+5*r.Float64())
 		h.Cores, h.Procs = 0.3+2*r.Float64(), 1+r.IntN(8)
@@ -159,7 +158,7 @@ func TestMemoryRandomPlants(t *testing.T) {
 			}
 		}
 		v.check = func(x *law.MemorySample, d *law.MemoryDecision) { holds(t, x, d) }
-		run(g, 120, seed, func(g *simulator.Group, r *rand.Rand) {
+		run(g, 120, seed, func(g *Group, r *rand.Rand) {
 			g.NonGo = (nonGo + 0.002*r.Float64()) * float64(g.Limit)
 		}, v)
 		late := 0
@@ -183,16 +182,16 @@ func TestMemoryThree(t *testing.T) {
 		{0.3, 0.1, 0.05}, {0.4, 0.1, 0.1}, {0.05, 0.02, 0.5},
 	} {
 		for _, cores := range []float64{0.3, 1} {
-			g := &simulator.Group{Limit: limit}
+			g := &Group{Limit: limit}
 			var all []*governor
 			for i := range live {
-				h := simulator.NewHeap(10 * mib)
+				h := NewHeap(10 * mib)
 				h.OpCPU, h.Cores = []float64{60e-6, 30e-6, 90e-6}[i], cores
 				h.SetMemoryLimit(limit - limit/10)
 				g.Heaps = append(g.Heaps, h)
 				all = append(all, &governor{heap: h, next: 0.37 * float64(i)})
 			}
-			run(g, 300, 1, func(g *simulator.Group, _ *rand.Rand) {
+			run(g, 300, 1, func(g *Group, _ *rand.Rand) {
 				for i, h := range g.Heaps {
 					h.Live = live[i] * limit * min(1, 0.1+g.At/20)
 				}

@@ -132,6 +132,13 @@ func TestEdgesOfProcs(t *testing.T) {
 		Confine(&l, quota, 0)
 		return l.CPU
 	}
+	lost := func(quota float64) (c limits.CPU) {
+		l := container(0, 16, 0)
+		l.CPU.Levels = []limits.CPULevel{{Source: limits.Source{File: "/sys/fs/cgroup/cpu.max"}}}
+		l.CPU.Runtime125 = &limits.CPULevel{Source: limits.Source{File: "/sys/fs/cgroup/d/cpu.max"}}
+		Confine(&l, quota, 0)
+		return l.CPU
+	}
 	for _, c := range []struct {
 		name string
 		cpu  limits.CPU
@@ -140,6 +147,9 @@ func TestEdgesOfProcs(t *testing.T) {
 	}{
 		{"Go 1.24", level(3), Go{Minor: 24}, 16},
 		{"Go 1.25", level(3), Go{Minor: 25}, 3},
+		{"Go 1.25 in a group that it does not find", lost(3), Go{Minor: 25}, 16},
+		{"Go 1.26 in it", lost(3), Go{Minor: 26}, 3},
+		{"a later one in it", lost(3), Go{Minor: NewestKnown + 1}, 3},
 		{"not known", level(3), Go{}, 3},
 		{"blind", level(3), Go{Minor: 26, Blind: true}, 16},
 		{"at least two", level(0.5), Go{Minor: 26}, 2},
@@ -206,19 +216,12 @@ func TestTexts(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"SNUG_MAXPROCS": "SNUG_MAX_PROCS", "SNUG_WORKER": "SNUG_WORKERS", "SNUG_ROUNDS": "SNUG_ROUND", "SNUG_X": "", "SNUG_": "",
+		"SNUG_MAXPROCS": "SNUG_MAX_PROCS", "SNUG_WORKER": "SNUG_WORKERS", "SNUG_ROUNDS": "SNUG_ROUND", "SNUG_X": "", "SNUG_": "", "": "",
+		"SNUG_MEMROY_LIMIT": "SNUG_MEMORY_LIMIT", "SNUG_PROCS_MAX_LIMIT_OF_MINE": "", "SNUG_WATHC": "SNUG_WATCH", "SNUG_RESERVE_CPU": "SNUG_RESERVE_CPUS",
 		"SNUG_GOMEMLIMT": "SNUG_GOMEMLIMIT",
 	} {
 		if got := NearestName(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "ab", 2}, {"ab", "", 2}, {"ab", "ab", 0}, {"ab", "ba", 2}, {"kitten", "sitting", 3}, {"abc", "xabc", 1}, {"abc", "abcx", 1}} {
-		if got := changes(c.a, c.b); got != c.want {
-			t.Errorf("from %q to %q: %d changes, want %d", c.a, c.b, got, c.want)
 		}
 	}
 	names := func(environ ...string) (all []string) {

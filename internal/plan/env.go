@@ -10,6 +10,7 @@ import (
 
 // UnknownNames lists the SNUG_* variables of an environment, in the form of os.Environ, that
 // nothing reads: the operator expects them to have an effect. NearestName suggests a correction.
+// It keeps no value, which may be a secret: SNUG_TOKEN, SNUG_SIGN_KEY.
 // It skips the variables of the project's own tests, SNUG_E2E... and SNUG_TEST..., and those
 // that a kubelet sets for a Service named snug: SNUG_SERVICE_HOST, SNUG_PORT_443_TCP and others.
 func UnknownNames(environ []string) (bad []limits.Warning) {
@@ -17,12 +18,12 @@ func UnknownNames(environ []string) (bad []limits.Warning) {
 		if len(kv) < 5 || kv[:5] != "SNUG_" {
 			continue
 		}
-		name, value, _ := strings.Cut(kv, "=")
+		name, _, _ := strings.Cut(kv, "=")
 		if known(name) || strings.HasPrefix(name, "SNUG_E2E") || strings.HasPrefix(name, "SNUG_TEST") ||
 			strings.Contains(name, "_PORT") || strings.Contains(name, "_SERVICE_") {
 			continue
 		}
-		Warn(&bad, EnvUnknown, &limits.Source{File: name, Raw: value})
+		Warn(&bad, EnvUnknown, &limits.Source{File: name}, 0)
 	}
 	return bad
 }
@@ -49,40 +50,23 @@ func known(name string) bool {
 	return false
 }
 
-// NearestName returns the variable closest to a wrong name by Levenshtein distance, or "" if
-// the distance is a third of the name's length or more.
+// NearestName returns the variable that differs least from a wrong name, or "" if none is close: what
+// is left of both without their common beginning and end is shorter than a third of the name.
 func NearestName(name string) string {
 	best, least := "", len(name)/3
-	if len(name) > 64 {
-		return ""
-	}
 	for i := range Variables {
-		if n := changes(name, Variables[i]); n < least {
+		a, b := name, Variables[i]
+		for a != "" && b != "" && a[0] == b[0] {
+			a, b = a[1:], b[1:]
+		}
+		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+			a, b = a[:len(a)-1], b[:len(b)-1]
+		}
+		if n := max(len(a), len(b)); n < least {
 			best, least = Variables[i], n
 		}
 	}
 	return best
-}
-
-// changes returns the Levenshtein distance: the letters to insert, delete or replace to turn a
-// into b.
-func changes(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			n := left
-			if a[i] != b[j] {
-				n = 1 + min(left, row[j], row[j+1])
-			}
-			left, row[j+1] = row[j+1], n
-		}
-	}
-	return row[len(b)]
 }
 
 // ParseSwitch parses the usual words for on and off, in any case: on, 1, true, yes, enable,
@@ -97,7 +81,18 @@ func ParseSwitch(text string) (on, ok bool) {
 	return false, false
 }
 
+// ParseLog parses SNUG_LOG: a switch, or json for lines in JSON.
+func ParseLog(text string) (on, json, ok bool) {
+	if lower(text) == "json" {
+		return true, true, true
+	}
+	on, ok = ParseSwitch(text)
+	return on, false, ok
+}
+
 // lower is for ASCII only: package strings would link Unicode tables.
+//
+//go:noinline
 func lower(text string) string {
 	b := []byte(text)
 	for i, c := range b {

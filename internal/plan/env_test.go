@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -18,10 +19,10 @@ func TestReadEnv(t *testing.T) {
 	mode, bad := ReadEnv(func(name string) string { return vars[name] }, &p, &h)
 	wantPolicy := Policy{Round: Floor, MinProcs: 1, MaxProcs: 8, ReserveCPUs: 0.5, RequestFactor: 1.5, Memory: Memory{Percent: 80}, Workers: 3}
 	wantHints := Hints{CPULimit: 2, CPURequest: 0.25, MemoryLimit: 512 << 20}
-	if mode != Observe || p != wantPolicy || h != wantHints || len(bad) != 0 {
+	if mode != Observe || !reflect.DeepEqual(p, wantPolicy) || !reflect.DeepEqual(h, wantHints) || len(bad) != 0 {
 		t.Errorf("mode %v, policy %+v, hints %+v, bad %v", mode, p, h, bad)
 	}
-	if mode, bad := ReadEnv(func(string) string { return "0" }, &p, &h); mode != Disable || len(bad) != 0 || p != wantPolicy || h != wantHints {
+	if mode, bad := ReadEnv(func(string) string { return "0" }, &p, &h); mode != Disable || len(bad) != 0 || !reflect.DeepEqual(p, wantPolicy) || !reflect.DeepEqual(h, wantHints) {
 		t.Errorf("0 is not given, and is taken as %+v, %+v, bad %v; want SNUG alone to be off, mode %v", p, h, bad, mode)
 	}
 	for name := range vars {
@@ -35,7 +36,7 @@ func TestReadEnv(t *testing.T) {
 			}
 			return ""
 		}, &p, &h)
-		if len(bad) != 1 || bad[0].Code != EnvInvalid || bad[0].File != name || p != wantPolicy || h != wantHints || mode != On {
+		if len(bad) != 1 || bad[0].Code != EnvInvalid || bad[0].File != name || !reflect.DeepEqual(p, wantPolicy) || !reflect.DeepEqual(h, wantHints) || mode != On {
 			t.Errorf("%s: bad %v, mode %v: a wrong value must be reported and change nothing", name, bad, mode)
 		}
 	}
@@ -61,7 +62,7 @@ func TestMinAboveMax(t *testing.T) {
 		_, bad := ReadEnv(func(name string) string {
 			return map[string]string{"SNUG_MIN_PROCS": c.least, "SNUG_MAX_PROCS": c.most}[name]
 		}, &p, new(Hints))
-		if p != c.want || c.complains != (len(bad) == 1 && bad[0].File == "SNUG_MIN_PROCS" && bad[0].Raw == c.least) {
+		if !reflect.DeepEqual(p, c.want) || c.complains != (len(bad) == 1 && bad[0].File == "SNUG_MIN_PROCS" && bad[0].Raw == c.least) {
 			t.Errorf("%+v, %q to %q: %+v, %v; want %+v", c.field, c.least, c.most, p, bad, c.want)
 		}
 	}
@@ -100,7 +101,7 @@ func TestUnknownNames(t *testing.T) {
 		"SNUG_MAXPROCS": "SNUG_MAX_PROCS", "SNUG_GOMEMLIMT": "SNUG_GOMEMLIMIT", "SNUG_WACH": "SNUG_WATCH", "SNUG_ROUNDING": "SNUG_ROUND", "SNUG_BOGUS_THING": "",
 	} {
 		bad := UnknownNames([]string{name + "=x"})
-		if len(bad) != 1 || bad[0].Code != EnvUnknown || bad[0].File != name || NearestName(name) != near || !strings.Contains(WarningText(bad[0]), near) {
+		if len(bad) != 1 || bad[0].Code != EnvUnknown || bad[0].File != name || bad[0].Raw != "" || NearestName(name) != near || !strings.Contains(WarningText(bad[0]), near) {
 			t.Errorf("%s: %v, nearest %q, want %q", name, bad, NearestName(name), near)
 		}
 	}

@@ -40,11 +40,8 @@ func (in *Input) memory(p *Plan) {
 		return
 	}
 	if text := in.Env.GOMEMLIMIT; text != "" {
-		n, ok := parseGoMemory(text)
-		if limit, limited := in.Limits.Memory.Hard.Get(); !ok {
+		if _, ok := parseGoMemory(text); !ok {
 			p.warnEnv("GOMEMLIMIT", text)
-		} else if limited && n > limit && n != NoMemLimit {
-			p.warn(ExplicitAbove, &in.Limits.Memory.Source)
 		}
 		s.byEnv("GOMEMLIMIT", text)
 		return
@@ -58,11 +55,11 @@ func (in *Input) memory(p *Plan) {
 	case now.Procs != 0 && !in.Policy.Override && now.MemLimit != NoMemLimit && now.MemLimit != now.OwnMemLimit && (s.Leave || s.Value != now.MemLimit):
 		s.leave(ProgramSet, float64(now.MemLimit))
 	case !s.Leave && now.Live >= s.Value:
-		p.warn(LiveHeap, &s.Source)
+		p.warn(LiveHeap, &s.Source, float64(now.Live))
 		s.leave(LiveHeap, float64(now.Live))
 	}
 	if n := in.Others + 1; !s.Leave && room > 0 && float64(n) > room {
-		p.warn(MemorySeveral, &limits.Source{File: in.Limits.Memory.SoftSource.File, Raw: strconv.Itoa(n)})
+		p.warn(MemorySeveral, &limits.Source{File: in.Limits.Memory.SoftSource.File, Raw: strconv.Itoa(n)}, 0)
 	}
 }
 
@@ -74,7 +71,7 @@ func (in *Input) memorySize(p *Plan, s *Setting) (room float64) {
 	spec := &in.Policy.Memory
 	if spec.Bytes > 0 {
 		if limit > 0 && spec.Bytes > limit {
-			p.warn(ExplicitAbove, &s.Source)
+			p.above(s.Code, &s.Source, limit, spec.Bytes)
 		}
 		s.Value = spec.Bytes
 		s.because(Explicit, 0, nil)
@@ -107,6 +104,19 @@ func (in *Input) memorySize(p *Plan, s *Setting) (room float64) {
 	return room
 }
 
+const memoryHint = "SNUG_MEMORY_LIMIT"
+
+// above warns about a GOMEMLIMIT of n bytes. A hint and the address space stand in no file.
+func (p *Plan) above(code string, from *limits.Source, limit, n int64) {
+	switch code {
+	case MemoryHint:
+		from = &limits.Source{File: memoryHint, Raw: strconv.FormatInt(limit, 10)}
+	case AddressSpace:
+		from = &limits.Source{File: "the address space", Raw: strconv.FormatInt(limit, 10)}
+	}
+	p.warn(ExplicitAbove, from, float64(n))
+}
+
 // memoryLimit returns the limit that decides. If there is none, Code stays empty.
 func (in *Input) memoryLimit(p *Plan, s *Setting) int64 {
 	m := &in.Limits.Memory
@@ -119,12 +129,25 @@ func (in *Input) memoryLimit(p *Plan, s *Setting) int64 {
 			code = MemoryHigh
 		}
 		if m.SoftSource.File == cgroup.HostMemory {
-			code = HostMemory
+			if code = HostMemory; m.SoftSource.Level != "" {
+				code = LxcfsMemory
+			}
 		}
 		if ok && limit < hard {
 			s.ignore(&Reason{MemoryMax, float64(hard), m.Source})
 		}
 		s.because(code, float64(limit), &m.SoftSource)
+	}
+	space, bounded := m.Space.Get()
+	if n := in.Go.Space; n > 0 && limited && (!bounded || n < space) {
+		space, bounded = n, true
+	}
+	if bounded && (!limited || space < limit) {
+		if limited {
+			s.ignore(&s.Reason)
+		}
+		limit, limited = space, true
+		s.because(AddressSpace, float64(space), nil)
 	}
 	switch {
 	case hint <= 0 || limited && hint >= limit:
@@ -132,7 +155,7 @@ func (in *Input) memoryLimit(p *Plan, s *Setting) int64 {
 			s.unused(HintUnused, float64(hint))
 		}
 		if m.SoftShared {
-			p.warn(MemoryShared, &m.SoftSource)
+			p.warn(MemoryShared, &m.SoftSource, 0)
 		}
 		return limit
 	case limited:

@@ -42,7 +42,7 @@ func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []
 		minRead = minRead || ok && name == "SNUG_MIN_PROCS"
 		maxRead = maxRead || ok && name == "SNUG_MAX_PROCS"
 		if !ok {
-			Warn(&bad, EnvInvalid, &limits.Source{File: name, Raw: text})
+			Warn(&bad, EnvInvalid, &limits.Source{File: name, Raw: text}, 0)
 		}
 	}
 	if p.MaxProcs > 0 && p.MinProcs > p.MaxProcs {
@@ -52,7 +52,7 @@ func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []
 		case !minRead:
 			p.MinProcs = p.MaxProcs
 		default:
-			Warn(&bad, EnvInvalid, &limits.Source{File: "SNUG_MIN_PROCS", Raw: strconv.Itoa(p.MinProcs)})
+			Warn(&bad, EnvInvalid, &limits.Source{File: "SNUG_MIN_PROCS", Raw: strconv.Itoa(p.MinProcs)}, 0)
 			p.MinProcs = min(minProcs, p.MaxProcs)
 		}
 	}
@@ -64,7 +64,18 @@ func ReadEnv(getenv func(string) string, p *Policy, h *Hints) (mode Mode, bad []
 func Set(name, text string, mode *Mode, p *Policy, h *Hints) (ok bool) {
 	switch name {
 	case "SNUG":
-		return set(mode, text, parseMode)
+		on, ok := ParseSwitch(text)
+		switch {
+		case ok && on:
+			*mode = On
+		case ok:
+			*mode = Disable
+		case lower(text) == "observe":
+			*mode = Observe
+		default:
+			return false
+		}
+		return true
 	case "SNUG_ROUND":
 		return set(&p.Round, text, ParseRound)
 	case "SNUG_MIN_PROCS":
@@ -80,7 +91,7 @@ func Set(name, text string, mode *Mode, p *Policy, h *Hints) (ok bool) {
 	case "SNUG_WORKERS":
 		return set(&p.Workers, text, ParseProcs)
 	case "SNUG_LOG": // fit reads it again when it logs
-		_, ok = ParseSwitch(text)
+		_, _, ok = ParseLog(text)
 		return ok
 	case "SNUG_CPU_LIMIT":
 		return set(&h.CPULimit, text, ParseCPUs)
@@ -100,22 +111,13 @@ func set[T any](to *T, text string, parse func(string) (T, bool)) bool {
 	return ok
 }
 
-func parseMode(text string) (Mode, bool) {
-	if on, ok := ParseSwitch(text); ok {
-		if on {
-			return On, true
-		}
-		return Disable, true
-	}
-	return Observe, lower(text) == "observe"
-}
-
 // Hints are limits that the operator knows and the process may not see. They can only tighten
 // the limits that are read. 0 means not given.
 type Hints struct {
-	CPULimit    float64 // cores
-	CPURequest  float64 // cores; used only where there is no limit
-	MemoryLimit int64   // bytes
+	_           [0]func() // not comparable: no code for it
+	CPULimit    float64   // cores
+	CPURequest  float64   // cores; used only where there is no limit
+	MemoryLimit int64     // bytes
 }
 
 // Round selects how a fraction of a core is rounded to Ps.
@@ -133,6 +135,7 @@ const DefaultRequestFactor = 2
 
 // Policy controls decisions. The zero Policy is the default.
 type Policy struct {
+	_             [0]func() // not comparable: no code for it
 	Round         Round
 	MinProcs      int     // minimum Ps, 0 = 2 as in the Go runtime, or 1 below a quota of one core; never above affinity
 	MaxProcs      int     // maximum Ps, 0 = none
@@ -166,8 +169,10 @@ func Want(name string) string {
 		return "a size as 512MiB, 512Mi, 1.5G or bytes, below 8 EiB"
 	case "SNUG_GOMEMLIMIT":
 		return "400MiB, 90%, 99%-100MiB or off"
-	case "SNUG_WATCH", "SNUG_LOG":
+	case "SNUG_WATCH":
 		return "on or off"
+	case "SNUG_LOG":
+		return "on, json or off"
 	case "SNUG_ADAPT":
 		return "none, or some of memory,gc,cpu"
 	case "SNUG_POLL":

@@ -56,14 +56,20 @@ type Input struct {
 
 // Env holds the variables that the operator set for Go itself. Go treats an empty variable as
 // unset, and so does plan.
-type Env struct{ GOMAXPROCS, GOMEMLIMIT, GOGC string }
+type Env struct {
+	_                            [0]func() // not comparable: no code for it
+	GOMAXPROCS, GOMEMLIMIT, GOGC string
+}
 
 // Go describes the Go program that the plan is for.
 type Go struct {
-	Minor int // 26 for Go 1.26.x; 0 = unknown, treated as recent
+	Minor int // 26 for Go 1.26.x; 0 = unknown, treated as the newest that RuntimeProcs knows
 	// Blind: the runtime ignores cgroups, as before Go 1.25 or with
 	// GODEBUG=containermaxprocs=0, which a go line below 1.25 implies.
 	Blind bool
+	// Space is the size of the address space of a 32-bit program in bytes, 0 for other programs.
+	// It caps a memory limit, and is none by itself.
+	Space int64
 	// Automaxprocs: go.uber.org/automaxprocs is linked in. When called, it sets GOMAXPROCS to
 	// the own cgroup's quota, rounded down and at least 1, unless the variable is set
 	// (automaxprocs, maxprocs.Set).
@@ -76,10 +82,11 @@ type Go struct {
 // Now holds a running process's current values. The zero Now is a program that has not
 // started yet.
 type Now struct {
-	Procs    int   // GOMAXPROCS; 0 = not running
-	NumCPU   int   // runtime.NumCPU: the affinity at start
-	MemLimit int64 // bytes; NoMemLimit if there is none
-	Live     int64 // bytes of live heap, 0 = negligible
+	_        [0]func() // not comparable: no code for it
+	Procs    int       // GOMAXPROCS; 0 = not running
+	NumCPU   int       // runtime.NumCPU: the affinity at start
+	MemLimit int64     // bytes; NoMemLimit if there is none
+	Live     int64     // bytes of live heap, 0 = negligible
 
 	// ByRuntime: Procs is known to be the runtime's own choice, perhaps by limits that have
 	// changed since.
@@ -107,6 +114,8 @@ const (
 	MemoryMax     = "memory-max"
 	MemoryHigh    = "memory-high"
 	HostMemory    = "host-memory"
+	LxcfsMemory   = "lxcfs-memory"
+	AddressSpace  = "address-space"
 	Workers       = "workers"
 	MemoryHint    = "memory-limit-hint"
 	Explicit      = "explicit"
@@ -125,40 +134,65 @@ const (
 	MemoryShared  = "memory-shared"
 	MemorySeveral = "memory-several"
 	ExplicitAbove = "explicit-above-limit"
+	ProcsAbove    = "procs-above-limit"
+	ProcsBelow    = "procs-below-limit"
 	NotMeasured   = "memory-not-measured"
 	RequestUnused = "request-unused"
 	HintUnused    = "hint-unused"
 )
 
-// Decide returns the plan for an input.
+// Decide returns the plan for an input: Choose's, with Review's warnings.
 func Decide(in *Input) *Plan {
+	p := Choose(in)
+	Review(in, p)
+	return p
+}
+
+// Choose is Decide without the warnings of Review: package auto does not link them.
+func Choose(in *Input) *Plan {
 	p := &Plan{
 		Runtime:  RuntimeProcs(&in.Limits.CPU, in.Go),
 		Warnings: append(in.Warnings[:len(in.Warnings):len(in.Warnings)], in.Limits.Warnings...),
 	}
 	in.procs(p)
 	in.memory(p)
-	in.gogc(p)
+	// GOGC is set only if the policy names a value.
+	s, text := &p.GOGC, in.Env.GOGC
+	valid := validGOGC(text)
+	if text != "" && !valid {
+		p.warnEnv("GOGC", text)
+	}
+	switch n := in.Policy.GOGC; {
+	case n == 0:
+		s.leave(NotManaged, 0)
+	case valid:
+		s.byEnv("GOGC", text)
+	default:
+		s.Value, s.Code = int64(n), Explicit
+	}
 	return p
 }
 
 // These helpers store many words and are called from many places. Inlined they would add
 // 10 KB to every program that imports snug.
 
-// Warn adds a warning.
+// Warn adds a warning. number is what its subject does not fit, in cores or bytes, or 0.
 //
 //go:noinline
-func Warn(to *[]limits.Warning, code string, from *limits.Source) {
-	*to = append(*to, limits.Warning{Code: code, Source: *from})
+func Warn(to *[]limits.Warning, code string, from *limits.Source, number float64) {
+	*to = append(*to, limits.Warning{Code: code, Source: *from, Number: number})
 }
 
-func (p *Plan) warn(code string, from *limits.Source) { Warn(&p.Warnings, code, from) }
+//go:noinline
+func (p *Plan) warn(code string, from *limits.Source, number float64) {
+	Warn(&p.Warnings, code, from, number)
+}
 
 // warnEnv warns about a variable that Go cannot parse.
 //
 //go:noinline
 func (p *Plan) warnEnv(name, value string) {
-	p.warn(EnvInvalid, &limits.Source{File: name, Raw: value})
+	p.warn(EnvInvalid, &limits.Source{File: name, Raw: value}, 0)
 }
 
 // because sets the reason of a setting. from may be nil.
@@ -177,6 +211,8 @@ func (s *Setting) because(code string, number float64, from *limits.Source) {
 func (s *Setting) ignore(r *Reason) { s.Ignored = append(s.Ignored, *r) }
 
 // unused adds a hint that does not decide.
+//
+//go:noinline
 func (s *Setting) unused(code string, number float64) {
 	s.ignore(&Reason{Code: code, Number: number})
 }
@@ -209,27 +245,46 @@ func (s *Setting) byEnv(name, value string) {
 	s.because(EnvSet, 0, &limits.Source{File: name, Raw: value})
 }
 
-// RuntimeProcs returns the GOMAXPROCS that the Go runtime chooses by itself
+// NewestKnown is the minor version of the newest Go release whose reader of the CPU quota
+// RuntimeProcs is known to model.
+const NewestKnown = 27
+
+// RuntimeProcs returns the GOMAXPROCS that the runtime of a Go release chooses by itself
 // (runtime/cgroup_linux.go): min(affinity, max(2, ceil(quota))), with the quota of the
-// process's own cgroup only. It is 0 if affinity is unknown, and Crash if converting the quota
-// to an int32 overflows.
+// process's own cgroup only, where the release finds it. Up to Go 1.24 it is the affinity;
+// Go 1.25, and 1.26 with 1.27, find the quota in different places (limits.CPU.Runtime). For a
+// release that is unknown, or newer, the newest known one is assumed. It is 0 if affinity is
+// unknown, and Crash if converting the quota to an int32 overflows.
+//
+//go:noinline
 func RuntimeProcs(c *limits.CPU, g Go) int {
 	return runtimeProcs(c, g, c.Affinity.N)
+}
+
+// RuntimeLevel returns the level whose quota the runtime of a Go release reads, nil if none.
+func RuntimeLevel(c *limits.CPU, g Go) *limits.CPULevel {
+	switch {
+	case g.Blind || g.Minor != 0 && g.Minor < 25:
+		return nil
+	case g.Minor == 25:
+		return c.Runtime125
+	}
+	return c.Runtime
 }
 
 func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
 	if cpus == 0 {
 		return 0
 	}
-	own := c.Runtime
-	if g.Blind || g.Minor != 0 && g.Minor < 25 || own == nil {
+	own := RuntimeLevel(c, g)
+	if own == nil {
 		return cpus
 	}
 	if own.CrashesGo {
 		return Crash
 	}
 	if cores, ok := own.Go.Get(); ok && cores < float64(cpus) {
-		return min(cpus, max(2, ceil(cores)))
+		return min(cpus, GoProcs(cores))
 	}
 	return cpus
 }
@@ -243,21 +298,4 @@ func Automaxprocs(c *limits.CPU, g Go) int {
 		}
 	}
 	return 0
-}
-
-// gogc sets GOGC only if the policy names a value.
-func (in *Input) gogc(p *Plan) {
-	s, text := &p.GOGC, in.Env.GOGC
-	valid := validGOGC(text)
-	if text != "" && !valid {
-		p.warnEnv("GOGC", text)
-	}
-	switch n := in.Policy.GOGC; {
-	case n == 0:
-		s.leave(NotManaged, 0)
-	case valid:
-		s.byEnv("GOGC", text)
-	default:
-		s.Value, s.Code = int64(n), Explicit
-	}
 }

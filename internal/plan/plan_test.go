@@ -5,6 +5,7 @@ package plan
 import (
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/snug-go/snug/internal/cgroup"
@@ -49,7 +50,7 @@ func TestProcs(t *testing.T) {
 		{"nearest", Input{Limits: container(2.5, 16, 0), Policy: Policy{Round: Nearest}}, 3, QuotaNearest},
 		{"minimum is one below one core", Input{Limits: container(0.99, 16, 0)}, 1, QuotaCeil},
 		{"minimum is two from one core", Input{Limits: container(1, 16, 0)}, 2, QuotaMin},
-		{"minimum is two for a request", Input{Limits: container(0, 16, 0), Hints: Hints{CPURequest: 0.1}}, 2, QuotaMin},
+		{"minimum is two for a request", Input{Limits: container(0, 16, 0), Hints: Hints{CPURequest: 0.1}}, 2, CPURequest},
 		{"minimum of two when asked", Input{Limits: container(0.5, 16, 0), Policy: Policy{MinProcs: 2}}, 2, QuotaMin},
 		{"minimum of one when asked", Input{Limits: container(1, 16, 0), Policy: Policy{MinProcs: 1}}, 1, QuotaCeil},
 		{"floor with minimum of one", Input{Limits: container(0.5, 16, 0), Policy: Policy{MinProcs: 1, Round: Floor}}, 1, QuotaMin},
@@ -213,6 +214,68 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
+// TestMisfit: a value of the operator or the program stays, and one that does not fit is a warning with the
+// value and what it does not fit.
+func TestMisfit(t *testing.T) {
+	running := func(procs int, memory, live int64) Now {
+		return Now{Procs: procs, NumCPU: 8, MemLimit: memory, Live: live}
+	}
+	above := container(8, 16, 0)
+	above.CPU.Levels = []limits.CPULevel{{Quota: limits.NoLimit[float64]()}, {Quota: limits.Of(8.0)}}
+	for _, c := range []struct {
+		name   string
+		in     Input
+		code   string // "" = no warning
+		raw    string
+		number float64
+	}{
+		{"16 Ps on half a core", Input{Limits: container(0.5, 16, 0), Env: Env{GOMAXPROCS: "16"}}, ProcsAbove, "16", 0.5},
+		{"the program's own 16", Input{Limits: container(0.5, 32, 0), Now: running(16, NoMemLimit, 0)}, ProcsAbove, "16", 0.5},
+		{"by a hint", Input{Limits: container(8, 16, 0), Hints: Hints{CPULimit: 1}, Env: Env{GOMAXPROCS: "4"}}, ProcsAbove, "4", 1},
+		{"four times the limit", Input{Limits: container(2, 16, 0), Env: Env{GOMAXPROCS: "8"}}, ProcsAbove, "8", 2},
+		{"less than four times", Input{Limits: container(2, 16, 0), Env: Env{GOMAXPROCS: "7"}}, "", "", 0},
+		{"Go's minimum on a tenth", Input{Limits: container(0.1, 16, 0), Env: Env{GOMAXPROCS: "2"}}, "", "", 0},
+		{"snug's answer, by a minimum", Input{Limits: container(0.5, 16, 0), Env: Env{GOMAXPROCS: "8"}, Policy: Policy{MinProcs: 8}}, "", "", 0},
+		{"Go's own choice", Input{Limits: container(0.5, 16, 0), Now: running(16, NoMemLimit, 0)}, "", "", 0},
+		{"no limit", Input{Limits: container(0, 2, 0), Env: Env{GOMAXPROCS: "64"}}, "", "", 0},
+		{"1 P on 8 cores", Input{Limits: container(8, 16, 0), Env: Env{GOMAXPROCS: "1"}}, ProcsBelow, "1", 8},
+		{"1 P on 8 cores, 4 CPUs", Input{Limits: container(8, 4, 0), Env: Env{GOMAXPROCS: "1"}}, "", "", 0},
+		{"1 P on 3 cores", Input{Limits: container(3, 16, 0), Env: Env{GOMAXPROCS: "1"}}, "", "", 0},
+		{"1 P of a machine", Input{Limits: container(0, 16, 0), Env: Env{GOMAXPROCS: "1"}}, "", "", 0},
+		{"1 P beside others", Input{Limits: container(8, 16, 0), Env: Env{GOMAXPROCS: "1"}, Others: 3}, "", "", 0},
+		{"1 P of each worker", Input{Limits: container(8, 16, 0), Env: Env{GOMAXPROCS: "1"}, Policy: Policy{Workers: 8}}, "", "", 0},
+		{"1 P in a slice of 8 cores", Input{Limits: above, Env: Env{GOMAXPROCS: "1"}}, "", "", 0},
+		{"above the memory limit", Input{Limits: container(0, 16, 500*mib), Env: Env{GOMEMLIMIT: "600MiB"}}, ExplicitAbove, "", 600 * mib},
+		{"above a hinted limit", Input{Limits: container(0, 16, 500*mib), Hints: Hints{MemoryLimit: 256 * mib}, Env: Env{GOMEMLIMIT: "400MiB"}}, ExplicitAbove, "268435456", 400 * mib},
+		{"asked for, above a hint", Input{Hints: Hints{MemoryLimit: 256 * mib}, Policy: Policy{Memory: Memory{Bytes: 400 * mib}}}, ExplicitAbove, "268435456", 400 * mib},
+		{"the program's, above it", Input{Limits: container(0, 16, 500*mib), Now: running(8, 600*mib, 0)}, ExplicitAbove, "", 600 * mib},
+		{"below the live heap", Input{Limits: container(0, 16, 500*mib), Env: Env{GOMEMLIMIT: "100MiB"}, Now: running(8, 100*mib, 200*mib)}, LiveHeap, "100MiB", 200 * mib},
+		{"the program's, below it", Input{Limits: container(0, 16, 500*mib), Now: running(8, 100*mib, 200*mib)}, LiveHeap, "104857600", 200 * mib},
+		{"0, and the live heap is unknown", Input{Limits: container(0, 16, 500*mib), Env: Env{GOMEMLIMIT: "0"}}, "", "", 0},
+	} {
+		if cpu := &c.in.Limits.CPU; cpu.Levels == nil {
+			cpu.Levels = []limits.CPULevel{{Quota: cpu.Quota}}
+		}
+		p := Decide(&c.in)
+		switch w := p.Warnings; {
+		case c.code == "" && len(w) == 0:
+		case c.code == "" || len(w) != 1 || w[0].Code != c.code || w[0].Number != c.number || c.raw != "" && w[0].Raw != c.raw:
+			t.Errorf("%s: %+v, want %q with %q and %v", c.name, w, c.code, c.raw, c.number)
+		default:
+			n := number(c.number)
+			if c.number >= mib {
+				n = Bytes(int64(c.number))
+			}
+			if text := WarningText(w[0]); !strings.Contains(text, n) || c.code != ExplicitAbove && !strings.Contains(text, w[0].Raw) {
+				t.Errorf("%s: %q without %q or %q", c.name, text, w[0].Raw, n)
+			}
+		}
+		if s := &p.GOMAXPROCS; c.in.Env.GOMAXPROCS != "" && (!s.Leave || s.Code != EnvSet) {
+			t.Errorf("%s: %+v, want it left alone", c.name, s)
+		}
+	}
+}
+
 // A stale GOMEMLIMIT in an image's environment is kept, with a warning.
 func TestOperatorsLimitAboveTheContainers(t *testing.T) {
 	for text, want := range map[string]int{"600MiB": 1, "400MiB": 0, "off": 0} {
@@ -280,6 +343,36 @@ func TestAutomaxprocs(t *testing.T) {
 		}
 		if got := Automaxprocs(&l.CPU, Go{}); got != 0 {
 			t.Errorf("quota %v, not linked in: %d", quota, got)
+		}
+	}
+}
+
+// TestSpace: the address space caps a memory limit; what RLIMIT_AS leaves is one by itself.
+func TestSpace(t *testing.T) {
+	const gib = 1 << 30
+	for _, c := range []struct {
+		limit, left, bits int64
+		want              int64
+		code              string
+	}{
+		{limit: 8 * gib, bits: 4 * gib, want: 4*gib - 4*gib/10, code: AddressSpace},
+		{limit: 2 * gib, bits: 4 * gib, want: 2*gib - 2*gib/10, code: MemoryMax},
+		{bits: 4 * gib, code: NoLimit},
+		{left: gib, want: gib - gib/10, code: AddressSpace},
+		{limit: 2 * gib, left: gib, bits: 4 * gib, want: gib - gib/10, code: AddressSpace},
+		{limit: gib, left: 2 * gib, want: gib - gib/10, code: MemoryMax},
+		{limit: gib, left: 1 << 20, code: TooSmall},
+	} {
+		in := Input{Go: Go{Space: c.bits}}
+		in.Limits.Memory = limits.Memory{Hard: limits.NoLimit[int64](), Soft: limits.NoLimit[int64](), Space: limits.NoLimit[int64]()}
+		if c.limit > 0 {
+			in.Limits.Memory.Hard, in.Limits.Memory.Soft = limits.Of(c.limit), limits.Of(c.limit)
+		}
+		if c.left > 0 {
+			in.Limits.Memory.Space = limits.Of(c.left)
+		}
+		if s := Decide(&in).GOMEMLIMIT; s.Value != c.want || s.Code != c.code {
+			t.Errorf("limit %d, %d left of a space of %d: %d, %s, want %d, %s", c.limit, c.left, c.bits, s.Value, s.Code, c.want, c.code)
 		}
 	}
 }

@@ -12,7 +12,7 @@ const maxProcs = 8192
 func (in *Input) procs(p *Plan) {
 	s, now := &p.GOMAXPROCS, &in.Now
 	if text := in.Env.GOMAXPROCS; text != "" {
-		if validProcs(text) {
+		if goProcs(text) > 0 {
 			s.byEnv("GOMAXPROCS", text)
 			return
 		}
@@ -96,8 +96,9 @@ func (in *Input) size(s *Setting) {
 	}
 	minProcs := min(in.minProcs(cores, limited), affinity)
 	if n < minProcs {
-		n = minProcs
-		s.Code = QuotaMin
+		if n = minProcs; s.Code != CPURequest {
+			s.Code = QuotaMin
+		}
 	}
 	if pol.MaxProcs > 0 && n > pol.MaxProcs {
 		n = pol.MaxProcs

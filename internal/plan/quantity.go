@@ -120,11 +120,14 @@ func ParseDecimal(text string) (float64, bool) {
 	return n / max(scale, 1), digits > 0 && digits <= 15
 }
 
-// validProcs reports whether the Go runtime accepts this GOMAXPROCS variable
-// (runtime/proc.go, schedinit): a positive int32.
-func validProcs(text string) bool {
+// goProcs returns the number of Ps that the Go runtime takes from this GOMAXPROCS variable
+// (runtime/proc.go, schedinit): a positive int32; 0 if it ignores the variable.
+func goProcs(text string) int {
 	n, err := strconv.ParseInt(text, 10, 32)
-	return err == nil && n > 0
+	if err != nil || n < 0 {
+		return 0
+	}
+	return int(n)
 }
 
 // validGOGC reports whether the Go runtime accepts this GOGC variable (runtime/mgcpacer.go,

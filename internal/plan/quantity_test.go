@@ -79,8 +79,8 @@ func TestGoSyntax(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{"1": true, "16": true, "0": false, "-1": false, "": false, "500m": false, "4294967296": false} {
-		if validProcs(text) != want {
-			t.Errorf("validProcs(%q) = %v", text, !want)
+		if goProcs(text) > 0 != want {
+			t.Errorf("goProcs(%q) = %d, want accepted: %v", text, goProcs(text), want)
 		}
 	}
 }

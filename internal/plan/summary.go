@@ -35,20 +35,18 @@ func Summary(l *limits.Limits, p *Plan) []byte {
 	}
 	var fields, codes []string
 	for _, g := range l.Unknown {
-		fields = append(fields, g.Field)
+		if !g.Other {
+			fields = append(fields, g.Field)
+		}
 	}
 	for _, w := range l.Warnings {
 		codes = append(codes, w.Code)
 	}
 	b.each("unknown", fields)
 	b.each("warning", codes)
-	switch p.Runtime {
-	case Crash:
-		b.line("runtime", "crash")
-	case 0:
-		b.line("runtime", "unknown")
-	default:
-		b.line("runtime", strconv.Itoa(p.Runtime))
+	b.line("runtime", runtimes(p.Runtime))
+	if n := RuntimeProcs(c, Go{Minor: 25}); n != p.Runtime {
+		b.line("runtime-1.25", runtimes(n))
 	}
 	b.setting("gomaxprocs", &p.GOMAXPROCS)
 	b.setting("gomemlimit", &p.GOMEMLIMIT)
@@ -81,6 +79,16 @@ func (b *summary) setting(name string, s *Setting) {
 		return
 	}
 	b.line(name, decimal(s.Value), s.Code)
+}
+
+func runtimes(procs int) string {
+	switch procs {
+	case Crash:
+		return "crash"
+	case 0:
+		return "unknown"
+	}
+	return strconv.Itoa(procs)
 }
 
 func value[T int | int64 | float64](v limits.Value[T], print func(T) string) string {

@@ -12,10 +12,7 @@ import (
 // Text returns a reason as one sentence without a full stop. value is the resulting number, 0
 // if there is none.
 func Text(r Reason, value int64) string {
-	cores := number(r.Number) + " cores"
-	if r.Number == 1 {
-		cores = "1 core"
-	}
+	cores := plural(r.Number, "core")
 	size := Bytes(int64(r.Number))
 	less := ", less " + Bytes(int64(r.Number)-value) + " headroom"
 	if value == 0 {
@@ -44,7 +41,10 @@ func Text(r Reason, value int64) string {
 	case CPULimitHint:
 		return "a hint says the limit is " + cores
 	case CPURequest:
-		return "there is no limit, and the request is " + cores
+		if value == 2 {
+			cores += ", at least 2"
+		}
+		return "no limit, so Ps for the request of " + cores + "; idle CPUs beyond them stay unused"
 	case RequestUnused:
 		return "the request of " + cores + " counts only where there is no limit"
 	case MaxProcs:
@@ -55,6 +55,10 @@ func Text(r Reason, value int64) string {
 		return "the memory limit is " + size + less
 	case MemoryHigh:
 		return "memory is throttled above " + size + less
+	case LxcfsMemory:
+		return "the container's memory, as lxcfs shows it, is " + size + less
+	case AddressSpace:
+		return "the address space has room for " + size + less
 	case HostMemory:
 		return "the machine has " + size + ", less than the limit" + less
 	case MemoryHint:
@@ -97,7 +101,7 @@ func WarningText(w limits.Warning) string {
 	what := w.File + " (" + clip(w.Raw) + ")"
 	switch w.Code {
 	case limits.WarnQuotaCrashesGo:
-		return what + ": plain programs of Go 1.25 to 1.27 crash before main in a group with this quota"
+		return what + ": plain programs of Go 1.25 to 1.27 that find this quota crash before main"
 	case limits.WarnCgroupDeleted:
 		return "the process's own cgroup " + w.Level + " was removed"
 	case limits.WarnCgroupUnreachable:
@@ -123,9 +127,24 @@ func WarningText(w limits.Warning) string {
 	case NotMeasured:
 		return "GOMEMLIMIT and GOGC do not follow measurements: with a hint or SNUG_WORKERS other processes may use the cgroup's memory too"
 	case LiveHeap:
-		return "the live heap does not fit the GOMEMLIMIT that " + what + " allows"
+		if w.File == "GOMEMLIMIT" {
+			return "GOMEMLIMIT=" + w.Raw + " is below the live heap of " + Bytes(int64(w.Number)) + ", so the garbage collector runs without end"
+		}
+		return "the live heap of " + Bytes(int64(w.Number)) + " does not fit the GOMEMLIMIT that " + what + " allows"
 	case ExplicitAbove:
-		return "the requested GOMEMLIMIT is above the memory limit, so the kernel kills first: " + what
+		limit, file := clip(w.Raw), w.File
+		if n, err := strconv.ParseInt(w.Raw, 10, 64); err == nil {
+			limit = Bytes(n)
+		}
+		if file == memoryHint {
+			file = "--memory-limit or " + file
+		}
+		return "a GOMEMLIMIT of " + Bytes(int64(w.Number)) + " is above the memory limit of " + limit + " (" + file + "), so the kernel kills the program before Go collects harder"
+	case ProcsAbove:
+		return "GOMAXPROCS=" + w.Raw + " is too much for a CPU limit of " + plural(w.Number, "core") +
+			", unless goroutines wait in system calls: snug doctor PID judges it while the program works"
+	case ProcsBelow:
+		return "GOMAXPROCS=" + w.Raw + " leaves most of a CPU limit of " + plural(w.Number, "core") + " to other processes and C code: Go code cannot use it"
 	}
 	return w.Code + ": " + what
 }

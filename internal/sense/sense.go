@@ -96,13 +96,15 @@ func (s *Sensor) Mapped() int64 {
 	return max(0, total-released)
 }
 
-// CPU reads GOMAXPROCS, the CPU time used and the scheduler's counters, and sets KernelWait to
-// NaN: see there. It leaves the rest of c alone. An unreadable figure is NaN. GC and Busy grow only
+// CPU reads GOMAXPROCS, the scheduler's counters and, unless the process is sealed (limits.Sealed), the
+// CPU time used. It sets KernelWait to NaN: see there. It leaves the rest of c alone. An unreadable figure is NaN. GC and Busy grow only
 // when a collection ends.
-func (s *Sensor) CPU(c *law.CPU) {
+func (s *Sensor) CPU(c *law.CPU, sealed bool) {
 	metrics.Read(s.cpu[:])
 	c.Procs = runtime.GOMAXPROCS(0)
-	c.Used = used()
+	if c.Used = math.NaN(); !sealed {
+		c.Used = used()
+	}
 	c.GC = seconds(&s.cpu[0].Value)
 	c.Busy = c.GC + seconds(&s.cpu[1].Value) + seconds(&s.cpu[2].Value)
 	if c.Idle = seconds(&s.cpu[3].Value); math.IsNaN(c.Idle) {

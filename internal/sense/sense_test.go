@@ -132,12 +132,12 @@ func TestHeapCounts(t *testing.T) {
 func TestCPU(t *testing.T) {
 	s := New()
 	a := law.CPU{At: 1, Cores: 2, Quota: 3, Periods: 4, Throttled: 5}
-	s.CPU(&a)
+	s.CPU(&a, false)
 	fill(16 << 20)
 	ballast = nil
 	runtime.GC() // the classes advance when a collection ends
 	b := a
-	s.CPU(&b)
+	s.CPU(&b, false)
 	if b.At != 1 || b.Cores != 2 || b.Quota != 3 || b.Periods != 4 || b.Throttled != 5 {
 		t.Errorf("%+v: others' figures are touched", b)
 	}
@@ -174,7 +174,7 @@ func TestGoWait(t *testing.T) {
 // and how long each.
 func takeTurns(s *Sensor, window time.Duration) (waiting, each float64) {
 	var from, to law.CPU
-	s.CPU(&from)
+	s.CPU(&from, false)
 	begin := time.Now()
 	var wg sync.WaitGroup
 	for range 4 {
@@ -189,7 +189,7 @@ func takeTurns(s *Sensor, window time.Duration) (waiting, each float64) {
 		}()
 	}
 	wg.Wait()
-	s.CPU(&to)
+	s.CPU(&to, false)
 	return (to.GoWait - from.GoWait) / time.Since(begin).Seconds(), (to.GoWait - from.GoWait) / (to.Wakeups - from.Wakeups)
 }
 
@@ -223,7 +223,7 @@ func TestMetricsThatAreMissing(t *testing.T) {
 		s := New()
 		s.cpu[i].Name = "/no/such:metric"
 		var c law.CPU
-		s.CPU(&c)
+		s.CPU(&c, false)
 		lost := [...]bool{math.IsNaN(c.GC) && math.IsNaN(c.Busy), math.IsNaN(c.Busy), math.IsNaN(c.Busy), c.Idle == 0, math.IsNaN(c.GoWait) && math.IsNaN(c.Wakeups)}
 		if !lost[i] || c.Procs == 0 {
 			t.Errorf("without %s: %+v", cpuNames[i], c)
@@ -267,7 +267,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}{
 		{"Heap", func() { s.Heap(&h) }},
 		{"Mapped", func() { s.Mapped() }},
-		{"CPU", func() { s.CPU(&c) }},
+		{"CPU", func() { s.CPU(&c, false) }},
 		{"KernelWait", func() { s.KernelWait() }},
 	} {
 		call.f()
@@ -299,6 +299,6 @@ func BenchmarkCPU(b *testing.B) {
 	var c law.CPU
 	b.ReportAllocs()
 	for range b.N {
-		s.CPU(&c)
+		s.CPU(&c, false)
 	}
 }

@@ -35,7 +35,7 @@ func ReadEnv(getenv func(string) string, c *Config) (bad []limits.Warning) {
 			ok = parseShare(text, &c.GC.Share)
 		}
 		if !ok {
-			plan.Warn(&bad, plan.EnvInvalid, &limits.Source{File: name, Raw: text})
+			plan.Warn(&bad, plan.EnvInvalid, &limits.Source{File: name, Raw: text}, 0)
 		}
 	}
 	return bad
@@ -44,7 +44,7 @@ func ReadEnv(getenv func(string) string, c *Config) (bad []limits.Warning) {
 // Warn adds a warning if memory is to be measured but may belong to other processes.
 func (c *Config) Warn(all *[]limits.Warning, in *plan.Input) {
 	if c.Adapt&(Memory|GC) != 0 && shared(in, in.Limits.Memory.Soft) {
-		plan.Warn(all, plan.NotMeasured, &limits.Source{})
+		plan.Warn(all, plan.NotMeasured, &limits.Source{}, 0)
 	}
 }
 

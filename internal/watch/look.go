@@ -38,6 +38,7 @@ type look struct {
 	from       law.CPU // the sample that began the window
 	waiting    law.Waiting
 	kernelNext float64 // when KernelWait may be read again
+	shut       bool    // nothing may be opened any more
 	used       int64   // bytes of the group that cannot be reclaimed; -1 = unknown
 
 	procs procs
@@ -46,6 +47,7 @@ type look struct {
 	lost  Knobs
 	level law.Level
 
+	warnings int // at most, of all plans
 	pressure law.PressureState
 	quiet    int // consecutive polls of an idle process
 	counted  int64
@@ -56,7 +58,7 @@ type look struct {
 func (k *look) begin(l *Loop) {
 	k.start = time.Now()
 	k.in, k.plan, k.limits = l.cfg.Input, *l.cfg.Plan, l.cfg.Input.Limits
-	k.used = -1
+	k.used, k.warnings = -1, len(k.plan.Warnings)
 	k.every = l.cfg.Poll
 	k.gc.decision.Share = math.NaN()
 	k.procs.begin(&l.cfg)
@@ -159,7 +161,11 @@ const (
 
 // kernelWait reads how long threads have waited, unless reading so many would cost too much.
 func (l *Loop) kernelWait(at float64) {
-	if at < l.kernelNext {
+	if at < l.kernelNext || l.shut {
+		return
+	}
+	if l.shut = l.machine.sealed(); l.shut {
+		fit.Sealed()
 		return
 	}
 	seconds, threads := l.machine.kernelWait()
@@ -244,7 +250,10 @@ func (l *Loop) decide(moved bool) {
 		u.GOMAXPROCS = apply.Already // the runtime has followed by itself
 	}
 	l.refresh(&u)
-	if notify || !u.like(&before) {
+	// A plan that comes and goes with the limits may have a warning each time.
+	n := len(u.Plan.Warnings)
+	notify = notify || n > l.warnings
+	if l.warnings = max(n, l.warnings); notify || !u.like(&before) {
 		l.announce(u)
 	} else {
 		l.store(u)

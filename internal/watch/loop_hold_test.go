@@ -281,3 +281,39 @@ func TestWhatTheProgramSetsMeanwhile(t *testing.T) {
 		close(done)
 	})
 }
+
+// TestOnPlanWhileLimitsFlap: OnPlan is called for what changes, not for each limit that is soon revoked.
+func TestOnPlanWhileLimitsFlap(t *testing.T) {
+	for name, c := range map[string]struct{ a, b *world }{
+		"both":                 {&world{quota: 4, memory: 256 * mib}, &world{quota: 8, memory: 512 * mib}},
+		"a limit that is gone": {&world{quota: 4, memory: 256 * mib}, &world{}},
+		"too small a limit":    {&world{quota: 4, memory: 256 * mib}, &world{quota: 4, memory: 32 * mib}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{quota: c.a.quota, memory: c.a.memory, busy: true}
+				calls, last := 0, Update{}
+				l, done := watching(w, Config{OnPlan: func(u Update) { calls++; last = u }})
+				for i := range 1500 {
+					to := c.a
+					if i%2 == 0 {
+						to = c.b
+					}
+					w.do(func() { w.quota, w.memory = to.quota, to.memory })
+					time.Sleep(time.Second)
+				}
+				synctest.Wait() // the loop looks at the same moment
+				// A new GOMAXPROCS calls it twice.
+				if n := 2*int(l.Stats().Changes) + 1; calls > n {
+					t.Errorf("%d calls for %d changes", calls, l.Stats().Changes)
+				}
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				if u := l.Latest(); !alike(&u.Plan.GOMAXPROCS, &last.Plan.GOMAXPROCS) || !alike(&u.Plan.GOMEMLIMIT, &last.Plan.GOMEMLIMIT) {
+					t.Errorf("the last call told %+v, in force is %+v", last.Plan, u.Plan)
+				}
+				close(done)
+			})
+		})
+	}
+}

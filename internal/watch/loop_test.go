@@ -105,6 +105,7 @@ func (w *world) cpu(c *law.CPU) {
 
 func (w *world) mapped() int64              { return w.get(func() int64 { return w.heap.Mapped }) }
 func (w *world) kernelWait() (float64, int) { return math.NaN(), 1 }
+func (w *world) sealed() bool               { return false }
 func (w *world) close()                     { w.do(func() { w.closed = true }) }
 func (w *world) Holds() bool                { w.mu.Lock(); defer w.mu.Unlock(); return !w.taken }
 func (w *world) Undo()                      { w.do(func() { w.undone++ }) }

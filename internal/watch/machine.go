@@ -15,6 +15,7 @@ type machine interface {
 	mapped() int64
 	cpu(*law.CPU)
 	kernelWait() (seconds float64, threads int)
+	sealed() bool // nothing may be opened any more, see limits.Sealed
 	close()
 }
 
@@ -30,7 +31,9 @@ func openMachine() machine {
 	if err != nil {
 		return nil
 	}
-	return &thisProcess{h, sense.New()}
+	p := &thisProcess{h, sense.New()}
+	p.limits(new(limits.Limits)) // opens the files
+	return p
 }
 
 func (p *thisProcess) limits(l *limits.Limits) {
@@ -38,8 +41,9 @@ func (p *thisProcess) limits(l *limits.Limits) {
 }
 func (p *thisProcess) heap(h *law.Heap)           { p.sensor.Heap(h) }
 func (p *thisProcess) mapped() int64              { return p.sensor.Mapped() }
-func (p *thisProcess) cpu(c *law.CPU)             { p.sensor.CPU(c) }
+func (p *thisProcess) cpu(c *law.CPU)             { p.sensor.CPU(c, limits.Sealed()) }
 func (p *thisProcess) kernelWait() (float64, int) { return p.sensor.KernelWait() }
+func (p *thisProcess) sealed() bool               { return limits.Sealed() }
 func (p *thisProcess) close() {
 	p.handle.Close()
 	p.sensor.Close()

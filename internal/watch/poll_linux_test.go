@@ -15,7 +15,7 @@ import (
 func polling(t testing.TB, parts Parts) *Loop {
 	t.Helper()
 	cfg := Config{Adapt: parts, Dry: true}
-	cfg.Plan, _ = fit.Decide(&cfg.Input, apply.AtStart)
+	cfg.Plan, _, _ = fit.Decide(&cfg.Input, apply.AtStart)
 	cfg.Input.Policy.Memory = plan.Memory{}
 	cfg.Result = apply.Take(cfg.Plan, true)
 	l := prepare(cfg, &cfg.Result, openMachine)

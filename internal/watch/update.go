@@ -4,6 +4,7 @@ package watch
 
 import (
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/follow"
 	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
@@ -56,18 +57,18 @@ func (l *Loop) refresh(u *Update) {
 	u.Plan, u.Limits = l.settings(), l.limits
 	u.Verdict, u.Measured = l.waiting.Verdict, l.waiting.Seconds > 0
 	u.Requested = l.procs.inFlight && !l.cfg.Dry
-	u.GOMAXPROCS = l.shown(GOMAXPROCS, &u.Plan.GOMAXPROCS, &before.GOMAXPROCS, &l.procs.force, u.GOMAXPROCS, int64(l.cpu.Procs))
-	u.GOMEMLIMIT = l.shown(GOMEMLIMIT, &u.Plan.GOMEMLIMIT, &before.GOMEMLIMIT, &l.mem.force, u.GOMEMLIMIT, l.mem.seen)
-	u.GOGC = l.shown(GOGC, &u.Plan.GOGC, &before.GOGC, &before.GOGC, u.GOGC, l.gc.own)
+	u.GOMAXPROCS = l.shown(GOMAXPROCS, &u.Plan.GOMAXPROCS, &before.GOMAXPROCS, &l.procs.force, u.GOMAXPROCS, int64(l.cpu.Procs), int64(l.procs.own))
+	u.GOMEMLIMIT = l.shown(GOMEMLIMIT, &u.Plan.GOMEMLIMIT, &before.GOMEMLIMIT, &l.mem.force, u.GOMEMLIMIT, l.mem.seen, l.mem.own)
+	u.GOGC = l.shown(GOGC, &u.Plan.GOGC, &before.GOGC, &before.GOGC, u.GOGC, l.gc.own, 0)
 }
 
-// shown returns the result to report for a knob whose value is now. For a knob that waits for a
+// shown returns the result to report for a knob whose value is now, and whose own is snug's. For a knob that waits for a
 // new value it is that of the value set before.
-func (l *Loop) shown(k Knobs, s, before, force *plan.Setting, did apply.Did, now int64) apply.Did {
+func (l *Loop) shown(k Knobs, s, before, force *plan.Setting, did apply.Did, now, own int64) apply.Did {
 	switch {
 	case l.lost&k != 0:
 		return apply.Lost
-	case s.Leave:
+	case s.Leave && (l.cfg.Dry || !follow.Restores(s, own)):
 		return apply.Left
 	case s.Value == now && (did == apply.Left || did == apply.Would):
 		return apply.Already
@@ -85,8 +86,7 @@ func (l *Loop) shown(k Knobs, s, before, force *plan.Setting, did apply.Did, now
 // like reports whether two updates have the same effect.
 func (u *Update) like(v *Update) bool {
 	return u.GOMAXPROCS == v.GOMAXPROCS && alike(&u.Plan.GOMAXPROCS, &v.Plan.GOMAXPROCS) &&
-		u.GOMEMLIMIT == v.GOMEMLIMIT && alike(&u.Plan.GOMEMLIMIT, &v.Plan.GOMEMLIMIT) &&
-		len(u.Plan.Warnings) == len(v.Plan.Warnings)
+		u.GOMEMLIMIT == v.GOMEMLIMIT && alike(&u.Plan.GOMEMLIMIT, &v.Plan.GOMEMLIMIT)
 }
 
 func alike(a, b *plan.Setting) bool {

@@ -142,9 +142,12 @@ func (l *Loop) Start(done <-chan struct{}) {
 	l.mu.Lock()
 	l.stats.Ended = false
 	l.mu.Unlock()
+	var m machine
 	if !l.over() {
 		follow.Register(follower{l}, l.cfg.Dry)
+		m = l.open() // now, because the program may enter a sandbox
 	}
+	l.open = func() machine { return m }
 	go l.run(done)
 }
 
@@ -153,7 +156,12 @@ type follower struct{ *Loop }
 
 func (f follower) Latest() follow.Update {
 	u := f.Loop.Latest()
-	return follow.Update{Plan: u.Plan, Limits: u.Limits, GOMAXPROCS: u.GOMAXPROCS, GOMEMLIMIT: u.GOMEMLIMIT, Requested: u.Requested}
+	return u.Common()
+}
+
+// Common returns what an update has in common with those of package follow.
+func (u *Update) Common() follow.Update {
+	return follow.Update{Plan: u.Plan, Limits: u.Limits, GOMAXPROCS: u.GOMAXPROCS, GOMEMLIMIT: u.GOMEMLIMIT, GOGC: u.GOGC, Requested: u.Requested}
 }
 
 func (f follower) Stats() follow.Stats {
@@ -290,8 +298,8 @@ func (l *Loop) await() {
 
 // end marks the loop as ended.
 func (l *Loop) end() {
-	if l.machine != nil {
-		l.machine.close()
+	if m := l.open(); m != nil {
+		m.close()
 	}
 	l.mu.Lock()
 	l.stats.Ended = true
@@ -307,7 +315,7 @@ func (l *Loop) failed(text string) {
 		recover() // nothing left to do
 	}()
 	l.failure(text)
-	fit.Say("stopped following: ", text)
+	fit.Say("stopped", "stopped following: "+text)
 	l.unadapt()
 }
 

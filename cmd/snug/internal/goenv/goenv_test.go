@@ -26,6 +26,13 @@ func crashing() limits.Limits {
 	return l
 }
 
+// bound is a group that Go 1.25 does not find, as where it is mounted over /sys/fs/cgroup.
+func bound() limits.Limits {
+	l := container(3, 8, 0)
+	l.CPU.Runtime125 = &limits.CPULevel{Go: limits.NoLimit[float64]()}
+	return l
+}
+
 func TestVariables(t *testing.T) {
 	const mib = 1 << 20
 	old := plan.Go{Minor: 24, Blind: true}
@@ -38,6 +45,9 @@ func TestVariables(t *testing.T) {
 		{"old Go does not", plan.Input{Limits: container(3, 8, 0), Go: old}, []Variable{{"GOMAXPROCS", "3"}}},
 		{"recent Go with an old go line does not", plan.Input{Limits: container(3, 8, 0), Go: plan.Go{Minor: 26, Blind: true}}, []Variable{{"GOMAXPROCS", "3"}}},
 		{"recent Go rounds up", plan.Input{Limits: container(2.5, 8, 0), Policy: plan.Policy{Round: plan.Floor}}, []Variable{{"GOMAXPROCS", "2"}}},
+		{"Go 1.25 reads it too", plan.Input{Limits: container(3, 8, 0), Go: plan.Go{Minor: 25}}, nil},
+		{"Go 1.25 does not find it", plan.Input{Limits: bound(), Go: plan.Go{Minor: 25}}, []Variable{{"GOMAXPROCS", "3"}}},
+		{"Go 1.26 does", plan.Input{Limits: bound(), Go: plan.Go{Minor: 26}}, nil},
 		{"automaxprocs would round down", plan.Input{Limits: container(1.5, 8, 0), Go: plan.Go{Minor: 26, Automaxprocs: true}}, []Variable{{"GOMAXPROCS", "2"}}},
 		{"automaxprocs comes to the same", plan.Input{Limits: container(3, 8, 0), Go: plan.Go{Minor: 26, Automaxprocs: true}}, nil},
 		{"memory", plan.Input{Limits: container(3, 8, 1000*mib)}, []Variable{{"GOMEMLIMIT", "943718400"}}},

@@ -103,11 +103,11 @@ func TestFlags(t *testing.T) {
 		given[0](&byFlag, &flagHints)
 		if strings.HasPrefix(o.Variable, "SNUG_") {
 			plan.Set(o.Variable, good[o.Flag], new(plan.Mode), &byVariable, &variableHints)
-			if byFlag != byVariable || flagHints != variableHints {
+			if !reflect.DeepEqual(byFlag, byVariable) || !reflect.DeepEqual(flagHints, variableHints) {
 				t.Errorf("--%s: %+v, %+v; %s: %+v, %+v", o.Flag, byFlag, flagHints, o.Variable, byVariable, variableHints)
 			}
 		}
-		if byFlag == (plan.Policy{}) && flagHints == (plan.Hints{}) {
+		if reflect.DeepEqual(byFlag, plan.Policy{}) && reflect.DeepEqual(flagHints, plan.Hints{}) {
 			t.Errorf("--%s changes nothing", o.Flag)
 		}
 	}

@@ -40,7 +40,8 @@ func viewsOf(tree fs.FS, tops []string) []view {
 	}
 	var outside []shown
 	var roots []fs.FileInfo // of the namespace, in each hierarchy mounted from there
-	for _, m := range cgroup.Mounts(text) {
+	mounts, _ := cgroup.Mounts(text)
+	for _, m := range mounts {
 		switch info, err := os.Stat(m.Point); {
 		case err != nil:
 		case m.Root == "/":

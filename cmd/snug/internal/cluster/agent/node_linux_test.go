@@ -180,7 +180,8 @@ func TestNamespacedBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	top := ""
-	for _, m := range cgroup.Mounts(text) {
+	mounts, _ := cgroup.Mounts(text)
+	for _, m := range mounts {
 		if strings.HasPrefix(p.dir, m.Point+"/") && len(m.Point) > len(top) {
 			top = m.Point
 		}

@@ -86,12 +86,16 @@ func ExecFailed(name, file, dir string, err error) error {
 		}
 		return filepath.Join(dir, file)
 	}
+	info, statErr := os.Stat(at(file))
+	if statErr == nil && info.IsDir() && err == syscall.EACCES {
+		e.Err = syscall.EISDIR
+	}
 	interpreter := interpreterOf(at(file))
 	if interpreter == "" {
 		return e
 	}
 	// The interpreter is at fault only if a look at it gives the same error.
-	info, statErr := os.Stat(at(interpreter))
+	info, statErr = os.Stat(at(interpreter))
 	missing := e.Code == CodeNotFound && statErr != nil
 	denied := errors.Is(err, fs.ErrPermission) && (errors.Is(statErr, fs.ErrPermission) || statErr == nil && (info.IsDir() || info.Mode()&0o111 == 0))
 	if missing || denied {

@@ -64,7 +64,8 @@ func findHierarchy(fsys fs.FS, text, mountinfo, controller string) (hierarchy, e
 	if err != nil {
 		return hierarchy{}, err
 	}
-	group, mounts := cgroup.Group{V1: h.v1, Path: h.path}, cgroup.Mounts([]byte(mountinfo))
+	group := cgroup.Group{V1: h.v1, Path: h.path}
+	mounts, _ := cgroup.Mounts([]byte(mountinfo))
 	for _, c := range cgroup.Candidates(mounts, group, controller) {
 		if c.Sought {
 			continue // it shows more than this process may see; no groups are made there

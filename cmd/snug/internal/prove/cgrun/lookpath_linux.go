@@ -3,6 +3,7 @@
 package cgrun
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path"
@@ -11,38 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LookPath finds the file of a command as execvp(3) does: a name without a
-// slash is looked up in PATH of env (nil: this process's), relative to directory dir
-// ("": the current one). The error is an *ExecError with code 127 if there is no such
-// file, 126 if it may not be executed.
-func LookPath(name string, env []string, dir string) (string, error) {
-	usable := func(file string) error {
-		at := file
-		if !path.IsAbs(at) {
-			at = path.Join(dir, at)
-		}
-		var st unix.Stat_t
-		err := unix.Stat(at, &st)
-		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			return unix.EISDIR
-		}
-		if err == nil {
-			err = unix.Faccessat(unix.AT_FDCWD, at, unix.X_OK, unix.AT_EACCESS)
-		}
-		if err == unix.EPERM || err == unix.ENOSYS {
-			// A sandbox refuses these calls: execve(2) decides whether it can be executed.
-			var fd int
-			if fd, err = unix.Open(at, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
-				err = unix.Close(fd)
-			}
-		}
-		return err
-	}
+// Files returns the files that execvp(3) tries in turn for a command: its name if that has a slash,
+// else the name in each directory of PATH of env (nil: this process's).
+func Files(name string, env []string) (files []string) {
 	if strings.Contains(name, "/") {
-		if err := usable(name); err != nil {
-			return "", execError(name, err)
-		}
-		return name, nil
+		return []string{name}
 	}
 	if env == nil {
 		env = os.Environ()
@@ -53,21 +27,51 @@ func LookPath(name string, env []string, dir string) (string, error) {
 			search = v
 		}
 	}
+	for _, elem := range strings.Split(search, ":") {
+		files = append(files, cmp.Or(elem, ".")+"/"+name)
+	}
+	return files
+}
+
+// LookPath returns the first of Files that seems to be executable. They are relative to directory dir
+// ("": the current one). The error is an *ExecError with code 127 if there is no such file, 126 if
+// it may not be executed. As only execve(2) can tell that for sure, the file is then returned too.
+func LookPath(name string, env []string, dir string) (string, error) {
 	var found error = unix.ENOENT
-	for elem := range strings.SplitSeq(search, ":") {
-		if elem == "" {
-			elem = "."
+	denied := ""
+	for _, file := range Files(name, env) {
+		at := file
+		if !path.IsAbs(at) {
+			at = path.Join(dir, at)
 		}
-		file := elem + "/" + name
-		err := usable(file)
-		if err == nil {
+		var st unix.Stat_t
+		err := unix.Stat(at, &st)
+		switch {
+		case err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR:
+			err = unix.EISDIR
+		case err == nil:
+			if err = unix.Faccessat(unix.AT_FDCWD, at, unix.X_OK, unix.AT_EACCESS); err == unix.EPERM || err == unix.ENOSYS {
+				err = nil // a sandbox refuses the call
+			}
+		case err == unix.EACCES || err == unix.EPERM || err == unix.ENOSYS: // maybe of a sandbox too
+			var fd int
+			if fd, err = unix.Open(at, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
+				unix.Close(fd)
+			}
+		}
+		switch {
+		case err == nil:
 			return file, nil
-		}
-		if err != unix.ENOENT && err != unix.ENOTDIR && err != unix.EISDIR {
+		case err == unix.EACCES:
+			denied = cmp.Or(denied, file)
+		case err != unix.ENOENT && err != unix.ENOTDIR && (err != unix.EISDIR || file == name):
 			found = err
 		}
 	}
-	return "", execError(name, found)
+	if denied != "" {
+		found = unix.EACCES
+	}
+	return denied, execError(name, found)
 }
 
 // execError returns the *ExecError of a name, with the code that a shell would return.

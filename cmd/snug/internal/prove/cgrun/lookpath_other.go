@@ -4,5 +4,8 @@
 
 package cgrun
 
+// Files returns none.
+func Files(name string, env []string) []string { return nil }
+
 // LookPath returns ErrNotSupported.
 func LookPath(name string, env []string, dir string) (string, error) { return "", ErrNotSupported }

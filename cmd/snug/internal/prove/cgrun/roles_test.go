@@ -59,7 +59,8 @@ func playMore(role string, args []string) int {
 		check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		text, err := os.ReadFile("/proc/self/mountinfo")
 		check(err)
-		for _, m := range cgroup.Mounts(text) {
+		mounts, _ := cgroup.Mounts(text)
+		for _, m := range mounts {
 			check(unix.Mount("", m.Point, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 		}
 		return become(args)
@@ -67,7 +68,8 @@ func playMore(role string, args []string) int {
 		check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		text, err := os.ReadFile("/proc/self/mountinfo")
 		check(err)
-		for _, m := range cgroup.Mounts(text) {
+		mounts, _ := cgroup.Mounts(text)
+		for _, m := range mounts {
 			if m.Serves(cgroup.Group{V1: true}, "memory") {
 				check(unix.Unmount(m.Point, unix.MNT_DETACH))
 			}

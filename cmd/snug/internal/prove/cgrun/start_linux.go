@@ -39,7 +39,7 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 		return nil, err
 	}
 	file, err := LookPath(spec.Args[0], spec.Env, spec.Dir)
-	if err != nil {
+	if file == "" {
 		return nil, err
 	}
 	m := thisMachine()

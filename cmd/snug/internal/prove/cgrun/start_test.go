@@ -22,6 +22,8 @@ func TestLookPath(t *testing.T) {
 	os.WriteFile(filepath.Join(dir, "tool"), nil, 0o755)
 	os.WriteFile(filepath.Join(sub, "tool"), nil, 0o755)
 	os.WriteFile(filepath.Join(sub, "plain"), nil, 0o644)
+	os.Mkdir(filepath.Join(dir, "denied"), 0o755)
+	os.WriteFile(filepath.Join(dir, "denied", "tool"), nil, 0o644)
 	for _, tt := range []struct {
 		name, cmd, search, dir, want string
 		code                         int
@@ -33,7 +35,8 @@ func TestLookPath(t *testing.T) {
 		{"path-element-relative-to-dir", "tool", "sub", dir, "sub/tool", 0},
 		{"empty-path-element-is-dir", "tool", ":/nonexistent", dir, "./tool", 0},
 		{"not-found", "none", dir, "", "", 127},
-		{"not-executable", "plain", sub, "", "", 126},
+		{"not-executable-as-far-as-is-known", "plain", "/nonexistent:" + sub, "", sub + "/plain", 126},
+		{"executable-further-on", "tool", "denied:" + sub, dir, sub + "/tool", 0},
 		{"folder-in-path-is-not-it", "folder", sub, "", "", 127},
 		{"folder", sub, "", "", "", 126},
 		{"through-a-file", dir + "/tool/x", "", "", "", 127},

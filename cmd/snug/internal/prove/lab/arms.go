@@ -151,18 +151,19 @@ func rateOf(load string) float64 {
 type choice struct {
 	limits    limits.Limits // of this process, before a group is made
 	goVersion plan.Go       // the Go version of the program
+	setsProcs bool          // the program's own code sets GOMAXPROCS
 	env       plan.Env      // what the operator set
 	known     bool          // whether goVersion is known, so that the default can be predicted
 }
 
-// fit returns the knobs that snug would set in a container, and the GOMAXPROCS that the
-// runtime would choose there; 0 is unknown.
+// fit returns the knobs that snug run sets in a container, and the GOMAXPROCS that the program
+// has there without; 0 is unknown, as if its own code or automaxprocs may set it.
 func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
 	in := plan.Input{Limits: c.limits, Go: c.goVersion}
 	in.Limits.CPU.Levels = slices.Clone(in.Limits.CPU.Levels)
 	plan.Confine(&in.Limits, cpus, memory)
 	p := plan.Decide(&in)
-	for _, v := range goenv.Variables(&in, p, func() bool { return false }) { // the runtime's default is byDefault as well
+	for _, v := range goenv.Variables(&in, p, func() bool { return c.setsProcs }) {
 		switch v.Name {
 		case "GOMAXPROCS":
 			k.GOMAXPROCS = v.Value
@@ -175,7 +176,7 @@ func (c *choice) fit(cpus float64, memory int64) (k finding.Knobs, procs int) {
 			k.GOGC = v.Value
 		}
 	}
-	if c.known {
+	if c.known && !c.setsProcs && !c.goVersion.Automaxprocs {
 		procs = max(p.Runtime, 0)
 	}
 	return k, procs
@@ -217,7 +218,7 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 	fit, byDefault := c.fit(at.Quota, at.Memory)
 	add := func(label string, a finding.Arm) {
 		if a.GOMAXPROCS != "" && a.GOMAXPROCS == strconv.Itoa(byDefault) {
-			a.GOMAXPROCS = "" // the runtime's default: the same arm
+			a.GOMAXPROCS = "" // the program's own: the same arm
 		}
 		i := slices.IndexFunc(arms, func(b experiment.Arm) bool { return b.Arm == a })
 		if i < 0 {
@@ -229,7 +230,7 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 		}
 	}
 	add(experiment.LabelDefault, at)
-	if c.env != (plan.Env{}) {
+	if e := c.env; e.GOMAXPROCS+e.GOMEMLIMIT+e.GOGC != "" {
 		own := at
 		own.Knobs = finding.Knobs{GOMAXPROCS: c.env.GOMAXPROCS, GOGC: c.env.GOGC, GOMEMLIMIT: normalized(c.env.GOMEMLIMIT)}
 		add(experiment.LabelCurrent, own)

@@ -52,6 +52,10 @@ func TestArms(t *testing.T) {
 	unknown.goVersion, unknown.known = plan.Go{}, false
 	blind := machine(16)
 	blind.goVersion = plan.Go{Minor: 24, Blind: true}
+	maxprocs, own := machine(16), machine(16)
+	maxprocs.goVersion.Automaxprocs, own.setsProcs = true, true
+	blindOwn := blind
+	blindOwn.setsProcs = true
 	with := func(env plan.Env) choice {
 		c := machine(16)
 		c.env = env
@@ -72,6 +76,15 @@ func TestArms(t *testing.T) {
 			[]string{"q1 default+snug", "q1 P2"}},
 		{"a runtime that does not look at quotas", "--cpus 1 --gomaxprocs 2,16", blind,
 			[]string{"q1 default", "q1 P2 snug"}},
+		{"automaxprocs, which chooses another number than Go", "--cpus 1 --gomaxprocs 1,2", maxprocs,
+			[]string{"q1 default", "q1 P2 snug", "q1 P1"}},
+		{"automaxprocs below one core", "--cpus 0.5 --gomaxprocs 2", maxprocs,
+			[]string{"q0.5 default", "q0.5 P1 snug", "q0.5 P2"}},
+		{"automaxprocs, and the same number", "--cpus 2 --gomaxprocs 2 --gogc default,400", maxprocs,
+			[]string{"q2 default+snug", "q2 P2", "q2 P2 GC400"}},
+		{"its own code may set it", "--cpus 1 --gomaxprocs 2", own, []string{"q1 default+snug", "q1 P2"}},
+		{"its own code may set it, and its Go does not look at quotas", "--cpus 16 --gomaxprocs 16", blindOwn,
+			[]string{"q16 default", "q16 P16 snug"}},
 		{"the default by name", "--cpus 1 --gomaxprocs default,4", machine(16),
 			[]string{"q1 default+snug", "q1 P4"}},
 		{"GOGC of 100 is a setting of its own", "--cpus 1 --gogc 100,default,off", machine(16),

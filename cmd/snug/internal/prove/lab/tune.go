@@ -17,7 +17,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/internal/plan"
 )
 
 // Tune is one invocation of `snug tune`.
@@ -67,7 +66,7 @@ func (t *Tune) Run() (*finding.Tune, error) {
 	if err := t.confinement(&t.Sweep); err != nil {
 		return nil, err
 	}
-	if t.choice.env != (plan.Env{}) {
+	if e := t.choice.env; e.GOMAXPROCS+e.GOMEMLIMIT+e.GOGC != "" {
 		t.Talk.Note("note: GOMAXPROCS, GOGC and GOMEMLIMIT of the environment are ignored: the search starts from Go's defaults")
 	}
 	if t.runner.Own {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulator provides plants for the laws of package adapt: Go processes that share a memory
+// The files sim_* are plants for the laws of package adapt: Go processes that share a memory
 // limit (Heap, Group), and the scheduler. They are models, with the errors of models: they show what
 // a law may do, not what it will do.
-package simulator
+
+package law_test
 
 import (
 	"math"
@@ -14,8 +15,8 @@ import (
 // Heap is a simulated Go process: the program, and the Go runtime's reaction to it. One or more live
 // in a Group, whose Step advances them all:
 //
-//	h := simulator.NewHeap(50<<20) // live bytes
-//	g := &simulator.Group{Limit: 256 << 20, Heaps: []*simulator.Heap{h}}
+//	h := NewHeap(50<<20) // live bytes
+//	g := &Group{Limit: 256 << 20, Heaps: []*Heap{h}}
 //	for g.At < 60 && !g.Killed {
 //		if g.At >= next { // the controller's poll
 //			_, d := law.StepMemory(s, law.MemorySample{At: g.At, Limit: g.Limit, Used: g.Used(), Heap: h.Sample()}, p)

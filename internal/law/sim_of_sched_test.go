@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package law_test
 
 import (
 	"fmt"
@@ -25,13 +25,13 @@ type driven struct {
 	p       law.ProcsPolicy
 	s       law.ProcsState
 	d       law.ProcsDecision
-	changed []change
+	changed []procsChange
 	away    float64 // seconds at a number other than Base
 	err     error
 }
 
-// change is a GOMAXPROCS set by the law.
-type change struct {
+// procsChange is a GOMAXPROCS set by the law.
+type procsChange struct {
 	at    float64
 	procs int
 }
@@ -64,7 +64,7 @@ func (e *driven) look() {
 		e.err = fmt.Errorf("at %.1f s GOMAXPROCS %d", m.At, n)
 	}
 	if n != m.procs {
-		e.changed = append(e.changed, change{m.At, n})
+		e.changed = append(e.changed, procsChange{m.At, n})
 	}
 	m.SetProcs(n)
 }

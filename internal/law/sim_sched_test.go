@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package simulator
+package law_test
 
 import (
 	"math/rand/v2"
@@ -15,7 +15,7 @@ const Tick = 0.0005
 // requests: each needs CPU, and may then block in a system call. You may change any exported field
 // between steps.
 //
-//	m := simulator.NewSched(1)
+//	m := NewSched(1)
 //	m.CPUs, m.Quota, m.Rate, m.CPU, m.Call = 2, 0.5, 900, 0.00024, 0.004
 //	m.SetProcs(2)
 //	m.Run(10)
