@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"text/template"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 	"github.com/snug-go/snug/deploy/helm/snug/files"
 	"github.com/snug-go/snug/internal/plan"
 )
 
-var templates = sync.OnceValue(func() *tmpl.Templates {
-	return tmpl.Must(tmpl.Parse(files.Templates, "policy/*.tmpl", false, nil))
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.ParseFS(files.Templates, "policy/*.tmpl"))
 })
 
 // rendering is the data of the templates: a configuration, as expressions of CEL.
@@ -94,7 +94,7 @@ func render(c *Config, parts []string) string {
 		warn.Action = action(Warn)
 		r.Warn = &warn
 		// The templates are embedded, and a test renders all their branches.
-		if err := templates().Write(&b, part+".yaml.tmpl", &r); err != nil {
+		if err := templates().ExecuteTemplate(&b, part+".yaml.tmpl", &r); err != nil {
 			panic(err)
 		}
 	}
@@ -110,25 +110,30 @@ func (r *rendering) figures() {
 			r.MemoryShare += " - " + strconv.FormatInt(m.Less, 10)
 		}
 	}
-	// Like package podpatch.
-	least := max(1, r.MinProcs)
+	// Like package podpatch. MinProcs 0 is package plan's minimum: 2, but 1 for a limit below one core.
+	limitMin, requestMin := strconv.Itoa(r.MinProcs), strconv.Itoa(r.MinProcs)
+	if r.MinProcs == 0 {
+		limitMin, requestMin = "(x.cpu < 1000 ? 1 : 2)", "2"
+	}
 	switch {
 	case r.Round != plan.Ceil:
 		r.ReferenceIf = "false"
-	case least <= 1:
+	case r.MinProcs == 0:
+		r.ReferenceIf = "x.cpu != 1000"
+	case r.MinProcs == 1:
 		r.ReferenceIf = "true"
 	default:
-		r.ReferenceIf = "x.cpu > " + strconv.Itoa((least-1)*1000)
+		r.ReferenceIf = "x.cpu > " + strconv.Itoa((r.MinProcs-1)*1000)
 	}
-	r.LimitProcs = rounded("double(x.cpu) / 1000.0", r.Round, least)
+	r.LimitProcs = rounded("double(x.cpu) / 1000.0", r.Round, limitMin)
 	r.RequestProcs = "0"
 	if r.RequestFactor > 0 {
-		r.RequestProcs = "(x.request <= 0.0 || x.request * " + double(r.RequestFactor) + " >= " + double(podpatch.MaxMilli/1000) + " ? 0 : " + rounded("x.request * "+double(r.RequestFactor), r.Round, least) + ")"
+		r.RequestProcs = "(x.request <= 0.0 || x.request * " + double(r.RequestFactor) + " >= " + double(podpatch.MaxMilli/1000) + " ? 0 : " + rounded("x.request * "+double(r.RequestFactor), r.Round, requestMin) + ")"
 	}
 }
 
 // rounded returns an expression for Ps from an expression in cores.
-func rounded(cores string, round plan.Round, least int) string {
+func rounded(cores string, round plan.Round, least string) string {
 	n := ""
 	switch round {
 	case plan.Floor:
@@ -138,7 +143,7 @@ func rounded(cores string, round plan.Round, least int) string {
 	default:
 		n = "int(" + cores + ") + (" + cores + " > double(int(" + cores + ")) ? 1 : 0)"
 	}
-	return fmt.Sprintf("[%s].map(n, n < %d ? %[2]d : n)[0]", n, least)
+	return fmt.Sprintf("[%s].map(n, n < %s ? %[2]s : n)[0]", n, least)
 }
 
 // double returns a number as a double of CEL.

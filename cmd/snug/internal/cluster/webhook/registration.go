@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"text/template"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 	"github.com/snug-go/snug/deploy/helm/snug/files"
 )
 
-var registration = sync.OnceValue(func() *tmpl.Templates {
-	return tmpl.Must(tmpl.Parse(files.Templates, "webhook/registration.yaml.tmpl", false, nil))
+var registration = sync.OnceValue(func() *template.Template {
+	return template.Must(template.ParseFS(files.Templates, "webhook/registration.yaml.tmpl"))
 })
 
 // Place is the address of a webhook for API servers.
@@ -41,7 +41,7 @@ func Register(c *policy.Config, configuration string, at Place) string {
 	}
 	var b strings.Builder
 	// The template is embedded, and a test renders all its branches.
-	if err := registration().Write(&b, "registration.yaml.tmpl", map[string]any{
+	if err := registration().ExecuteTemplate(&b, "registration.yaml.tmpl", map[string]any{
 		"Configuration": configuration, "All": c.All, "Resizes": c.Resize != policy.Off, "Excluded": strings.Join(excluded, ", "),
 		"InjectLabel": policy.InjectLabel, "Enabled": policy.Enabled, "Disabled": policy.Disabled,
 		"ByPod": place{at, FitByPod}, "ByNamespace": place{at, FitByNamespace}, "Resize": place{at, Resize},

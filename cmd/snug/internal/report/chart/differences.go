@@ -4,6 +4,7 @@ package chart
 
 import (
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // side is the width of the margins beside the plots of rows, so that the label of a tick at
@@ -109,7 +109,7 @@ func wordClass(word string) string {
 }
 
 // draw draws the rows.
-func (d *differences) draw() tmpl.HTML {
+func (d *differences) draw() template.HTML {
 	more := "less is better"
 	m := metric.MetricOf(d.key)
 	if m != nil && m.More {

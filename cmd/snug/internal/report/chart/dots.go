@@ -4,6 +4,7 @@ package chart
 
 import (
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -13,14 +14,13 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // Figure is a drawing with its title and caption.
 type Figure struct {
 	Title   string
 	Caption string
-	Charts  []tmpl.HTML
+	Charts  []template.HTML
 }
 
 // narrow is the width of drawings side by side, and of all drawings on a phone; wide
@@ -115,7 +115,7 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric, kind map[s
 		}
 		d.mark(n, x.at(*medians[k]), y, 5)
 	}
-	f := &Figure{Title: title, Caption: better + ".", Charts: []tmpl.HTML{d.Done()}}
+	f := &Figure{Title: title, Caption: better + ".", Charts: []template.HTML{d.Done()}}
 	if bars {
 		f.Caption += " Bar: interval of the median."
 	}

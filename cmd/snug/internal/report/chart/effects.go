@@ -3,6 +3,7 @@
 package chart
 
 import (
+	"html/template"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // MainEffects draws the effect of each value of a knob on the objective, with one small
@@ -46,7 +46,7 @@ func MainEffects(d *finding.Tune) *Figure {
 	return f
 }
 
-func effectChart(t *finding.Tune, knob string, levels []finding.Effect, all []float64) tmpl.HTML {
+func effectChart(t *finding.Tune, knob string, levels []finding.Effect, all []float64) template.HTML {
 	const h, top, left, bottom, right = 206, 30, 58, 46, narrow - 12
 	desc := ""
 	for _, e := range levels {

@@ -4,6 +4,7 @@ package chart
 
 import (
 	"cmp"
+	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +14,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // front is the drawing of a search's compromises, with the key to its numbers.
@@ -132,7 +132,7 @@ func ParetoFront(d *finding.Tune) *front {
 	if d.Verdict.Best != nil && !d.Verdict.Keep {
 		f.Caption += " Ring: the winner."
 	}
-	f.Charts = []tmpl.HTML{g.Done()}
+	f.Charts = []template.HTML{g.Done()}
 	var cpu, tail, peak []*float64
 	for _, i := range best {
 		c := &d.Cells[i]

@@ -4,11 +4,11 @@ package chart
 
 import (
 	"fmt"
+	"html/template"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // maxLanes is the maximum number of Ps in a drawing.
@@ -30,13 +30,13 @@ func Lanes(t *finding.Traced, end float64) *Figure {
 	if shown := min(len(l.Program), maxLanes); len(t.Occupancy.Held) > shown {
 		caption += fmt.Sprintf(" The first %d of %d Ps.", shown, len(t.Occupancy.Held))
 	}
-	return &Figure{Title: "The Ps", Caption: caption, Charts: []tmpl.HTML{laneChart(t, end, wide, 256, "wide"), laneChart(t, end, narrow, 96, "narrow")}}
+	return &Figure{Title: "The Ps", Caption: caption, Charts: []template.HTML{laneChart(t, end, wide, 256, "wide"), laneChart(t, end, narrow, 96, "narrow")}}
 }
 
 // laneKey is the key of the drawing: class and words.
 var laneKey = [][2]string{{"program", "program"}, {"collector", "collector"}, {"other", "scheduler, system call"}, {"idle", "idle"}}
 
-func laneChart(t *finding.Traced, end, w float64, columns int, size string) tmpl.HTML {
+func laneChart(t *finding.Traced, end, w float64, columns int, size string) template.HTML {
 	l := &t.Ps
 	rows := min(len(l.Program), maxLanes)
 	high, gap := 26.0, 6.0

@@ -4,13 +4,13 @@ package chart
 
 import (
 	"fmt"
+	"html/template"
 	"math"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // rampPanels are the drawings of a ramp, one below the other.
@@ -53,7 +53,7 @@ func Ramp(s *content.Section, cells []finding.Cell, kind map[string]int) *Figure
 	return f
 }
 
-func rampChart(all []*content.Course, cells []finding.Cell, kind map[string]int, w float64) tmpl.HTML {
+func rampChart(all []*content.Course, cells []finding.Cell, kind map[string]int, w float64) template.HTML {
 	const left, panel, gap = plotLeft, 78, 30
 	right, class := w-22, "wide"
 	if w < 500 {

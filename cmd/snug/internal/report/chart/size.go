@@ -3,12 +3,12 @@
 package chart
 
 import (
+	"html/template"
 	"math"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // sizeMark is a value that is marked in a drawing by a line with its name.
@@ -60,7 +60,7 @@ func SizeCurve(d *finding.Size) *Figure {
 	return f
 }
 
-func sizeCurve(d *finding.Size, points []finding.SizePoint, w float64) tmpl.HTML {
+func sizeCurve(d *finding.Size, points []finding.SizePoint, w float64) template.HTML {
 	const left, panel, gap = 52, 120, 66
 	right, class := w-16, "wide"
 	if w < 500 {

@@ -7,11 +7,11 @@ package chart
 import (
 	"fmt"
 	"html"
+	"html/template"
 	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // svg is a drawing. Its coordinates are CSS pixels at its natural width; colours and
@@ -33,9 +33,9 @@ func Drawing(class string, w, h float64, title, desc string) *svg {
 	return s
 }
 
-func (s *svg) Done() tmpl.HTML {
+func (s *svg) Done() template.HTML {
 	s.WriteString("</svg>")
-	return tmpl.HTML(s.String())
+	return template.HTML(s.String())
 }
 
 // px formats a coordinate.

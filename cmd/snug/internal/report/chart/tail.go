@@ -4,6 +4,7 @@ package chart
 
 import (
 	"cmp"
+	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // tailSamples is the minimum number of samples above a percentile to draw it, as for
@@ -95,11 +95,11 @@ func Tails(s *content.Section, cells []finding.Cell, kind map[string]int) *Figur
 	if s.Users || s.Ramp || cells[s.Cells[0]].Loop() == finding.LoopClosed {
 		f.Caption = s.Title + ". A closed loop hides stalls: users who wait send no requests. A line ends where fewer than ten samples lie above it."
 	}
-	f.Charts = []tmpl.HTML{tailChart(curves, wide, 360, "wide"), tailChart(curves, narrow, 320, "narrow")}
+	f.Charts = []template.HTML{tailChart(curves, wide, 360, "wide"), tailChart(curves, narrow, 320, "narrow")}
 	return f
 }
 
-func tailChart(curves []curve, w, h float64, class string) tmpl.HTML {
+func tailChart(curves []curve, w, h float64, class string) template.HTML {
 	const top, bottom, left = 12, 34, 56
 	room := 170.0
 	if w < 500 {

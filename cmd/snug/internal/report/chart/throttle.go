@@ -3,13 +3,13 @@
 package chart
 
 import (
+	"html/template"
 	"math"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // Maximum number of periods of a probe in a strip, wide and narrow.
@@ -42,11 +42,11 @@ func Strips(cells []finding.Cell) *Figure {
 			"A gap that is longer than the law also holds waits for a CPU that other threads used. " +
 			"Vertical lines are one period apart and stand where long gaps end on average, because the kernel does not say when its periods begin.",
 	}
-	f.Charts = []tmpl.HTML{stripChart(&s, cells, wide, widePeriods, "wide"), stripChart(&s, cells, narrow, narrowPeriods, "narrow")}
+	f.Charts = []template.HTML{stripChart(&s, cells, wide, widePeriods, "wide"), stripChart(&s, cells, narrow, narrowPeriods, "narrow")}
 	return f
 }
 
-func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int, class string) tmpl.HTML {
+func stripChart(s *content.Section, cells []finding.Cell, w float64, periods int, class string) template.HTML {
 	const row, left = 66, 2
 	right := w - 2
 	long, desc := 0.0, ""

@@ -3,12 +3,12 @@
 package chart
 
 import (
+	"html/template"
 	"math"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // Margins of the drawings over time, whose axes are below each other.
@@ -42,10 +42,10 @@ func (l Lines) Any() bool {
 }
 
 func (l Lines) Figure(caption string) *Figure {
-	return &Figure{Title: l.Title, Caption: caption, Charts: []tmpl.HTML{l.chart(wide, 260, "wide"), l.chart(narrow, 240, "narrow")}}
+	return &Figure{Title: l.Title, Caption: caption, Charts: []template.HTML{l.chart(wide, 260, "wide"), l.chart(narrow, 240, "narrow")}}
 }
 
-func (l Lines) chart(w, h float64, size string) tmpl.HTML {
+func (l Lines) chart(w, h float64, size string) template.HTML {
 	const top, bottom, left = 12, 34, plotLeft
 	right := w - plotRight
 	high := l.High
@@ -161,7 +161,7 @@ const maxBars = 48
 
 // Bars draws a histogram on a logarithmic axis, with its classes merged into bars of
 // equal ratio; "" if there is too little to draw.
-func Bars(h *finding.Histogram, title string) tmpl.HTML {
+func Bars(h *finding.Histogram, title string) template.HTML {
 	if h == nil || len(h.Seconds) != len(h.Counts) {
 		return ""
 	}

@@ -3,6 +3,7 @@
 package page
 
 import (
+	"html/template"
 	"io"
 	"math"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // FlameDiff writes a comparison of two CPU profiles as one self-contained page like that of Flame. The
@@ -50,7 +50,7 @@ type diffView struct {
 	shell
 	Unit, Confidence         string
 	Classes, Sums, Functions []diffRow
-	Graph                    tmpl.HTML
+	Graph                    template.HTML
 	Caveats                  []string
 }
 

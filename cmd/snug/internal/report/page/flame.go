@@ -5,6 +5,7 @@ package page
 import (
 	"fmt"
 	"html"
+	"html/template"
 	"io"
 	"slices"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // Flame writes a CPU profile as one self-contained page: CPU time by class, a flame
@@ -61,7 +61,7 @@ type flameView struct {
 	AllGC    string
 	Top      []topRow
 	Few      int // functions that are not in Top, because they have too few samples
-	Graph    tmpl.HTML
+	Graph    template.HTML
 	Merged   bool
 	Of       string
 	Comments []string
@@ -189,7 +189,7 @@ func flameFrames(g *cpuprof.Graph) []frame {
 
 // drawing returns an SVG of calls. For the script, positions and widths are also given
 // in parts per million.
-func drawing(frames []frame) tmpl.HTML {
+func drawing(frames []frame) template.HTML {
 	rows := 1
 	for _, f := range frames {
 		rows = max(rows, f.Depth+1)
@@ -217,7 +217,7 @@ func drawing(frames []frame) tmpl.HTML {
 		b.WriteString("</g>\n")
 	}
 	b.WriteString("</svg>")
-	return tmpl.HTML(b.String())
+	return template.HTML(b.String())
 }
 
 // shortName removes the directories of a package path.

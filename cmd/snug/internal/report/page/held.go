@@ -4,6 +4,7 @@ package page
 
 import (
 	"fmt"
+	"html/template"
 	"io"
 	"strconv"
 	"strings"
@@ -12,14 +13,13 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // heldView holds the fields of the template.
 type heldView struct {
 	shell
 	Heading, Width string
-	Graph          tmpl.HTML
+	Graph          template.HTML
 	Columns        []string
 	Rows           [][]string
 	Notes          []string

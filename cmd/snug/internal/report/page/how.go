@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -299,7 +300,7 @@ func (v *view) embed(d finding.Document) error {
 	if err := errors.Join(err, z.Close()); err != nil {
 		return err
 	}
-	v.Data = ("data:application/gzip;base64," + base64.StdEncoding.EncodeToString(packed.Bytes()))
+	v.Data = template.URL("data:application/gzip;base64," + base64.StdEncoding.EncodeToString(packed.Bytes()))
 	v.Size, v.Full = units.Bytes(int64(packed.Len())), units.Bytes(int64(len(data)))
 	if len(data) <= maxJSON {
 		v.JSON = string(data)

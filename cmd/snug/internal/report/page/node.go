@@ -4,6 +4,7 @@ package page
 
 import (
 	"cmp"
+	"html/template"
 	"io"
 	"net/url"
 	"slices"
@@ -17,7 +18,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // NodePage holds what a node's page shows besides its document.
@@ -116,7 +116,7 @@ type headView struct {
 
 type nodeCell struct {
 	Text, Note, Class, URL string
-	Chart                  tmpl.HTML
+	Chart                  template.HTML
 	Scale                  string // of the chart
 }
 

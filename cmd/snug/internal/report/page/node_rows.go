@@ -3,6 +3,7 @@
 package page
 
 import (
+	"html/template"
 	"strconv"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // nodeRow returns the row of a container, in the order of nodeColumns.
@@ -95,7 +95,7 @@ const sparkWide, sparkHigh = 96, 30
 // sparkline draws figures from left to right, and returns its scale as text. top is the value of
 // the upper edge; 0 = the largest figure. Figures below 0 are gaps. It returns "" with fewer than
 // two figures.
-func sparkline(what string, list []float32, top float64, step time.Duration, print func(float64) string) (drawing tmpl.HTML, scale string) {
+func sparkline(what string, list []float32, top float64, step time.Duration, print func(float64) string) (drawing template.HTML, scale string) {
 	highest, known := 0.0, 0
 	for _, x := range list {
 		if x >= 0 {

@@ -6,6 +6,7 @@ package page
 import (
 	"fmt"
 	"html"
+	"html/template"
 	"io"
 	"regexp"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // Write writes a document as one self-contained page: no script, no font, no
@@ -49,11 +49,11 @@ type view struct {
 	How     []fact
 	Runs    table
 
-	File string // name of the download
-	Data string // data: URL of the document, compressed by gzip
-	JSON string // the document; "" = too long
-	Size string // of the download
-	Full string // of the document, uncompressed
+	File string       // name of the download
+	Data template.URL // data: URL of the document, compressed by gzip
+	JSON string       // the document; "" = too long
+	Size string       // of the download
+	Full string       // of the document, uncompressed
 }
 
 // Part is a chapter: tables, then drawings.
@@ -163,8 +163,8 @@ var flagName = regexp.MustCompile(`(^|[ (])(--?[a-z][a-z0-9-]{0,24})`)
 
 // Unbroken typesets a text and keeps flags on one line. Their hyphens stay hyphens,
 // so that you can copy them.
-func Unbroken(s string) tmpl.HTML {
-	return tmpl.HTML(flagName.ReplaceAllString(html.EscapeString(Typeset(s)), `$1<span class="flag">$2</span>`))
+func Unbroken(s string) template.HTML {
+	return template.HTML(flagName.ReplaceAllString(html.EscapeString(Typeset(s)), `$1<span class="flag">$2</span>`))
 }
 
 func digit(r rune) bool { return r >= '0' && r <= '9' }

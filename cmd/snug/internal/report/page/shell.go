@@ -7,27 +7,28 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
+	"html/template"
 	"io"
 	"strings"
 	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 //go:embed *.tmpl *.css *.js
 var pageFiles embed.FS
 
 // pages parses the templates on first use, because most commands write no page.
-var pages = sync.OnceValue(func() *tmpl.Templates {
-	return tmpl.Must(tmpl.Parse(pageFiles, "*.tmpl", true, tmpl.Funcs{"typeset": func(args ...any) (any, error) { return Unbroken(fmt.Sprint(args[0])), nil }}))
+var pages = sync.OnceValue(func() *template.Template {
+	typeset := func(x any) template.HTML { return Unbroken(fmt.Sprint(x)) }
+	return template.Must(template.New("").Funcs(template.FuncMap{"typeset": typeset}).ParseFS(pageFiles, "*.tmpl"))
 })
 
 // shell holds what all pages share: head, style, header and footer. The templates escape
 // its texts.
 type shell struct {
-	Style  tmpl.HTML
-	Script tmpl.HTML // the only script that the page allows, by ScriptHash; "" = none
+	Style  template.CSS
+	Script template.JS // the only script that the page allows, by ScriptHash; "" = none
 	ScriptHash,
 	Class string // of main and footer
 	Served  bool   // by a server, which sends the security policy as headers
@@ -52,10 +53,10 @@ func (s *shell) write(w io.Writer, name string, view any, styles ...string) erro
 		if err != nil {
 			return err
 		}
-		s.Style += tmpl.HTML(style)
+		s.Style += template.CSS(style)
 	}
 	var b strings.Builder
-	if err := pages().Write(&b, name, view); err != nil {
+	if err := pages().ExecuteTemplate(&b, name, view); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, message.CleanLines(b.String()))
@@ -69,6 +70,6 @@ func (s *shell) run(file string) error {
 		return err
 	}
 	digest := sha256.Sum256(script)
-	s.Script, s.ScriptHash = tmpl.HTML(script), base64.StdEncoding.EncodeToString(digest[:])
+	s.Script, s.ScriptHash = template.JS(script), base64.StdEncoding.EncodeToString(digest[:])
 	return nil
 }

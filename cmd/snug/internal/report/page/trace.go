@@ -3,6 +3,7 @@
 package page
 
 import (
+	"html/template"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -10,7 +11,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/tmpl"
 )
 
 // TraceView returns the page of one trace or two.
@@ -176,7 +176,7 @@ func TraceSpread(t *finding.Traced, title string) Part {
 			if h.times.Max != nil {
 				text += ", longest " + units.Duration(*h.times.Max)
 			}
-			p.Figures = append(p.Figures, figureView{Figure: &chart.Figure{Title: h.title, Caption: text + ".", Charts: []tmpl.HTML{c}}})
+			p.Figures = append(p.Figures, figureView{Figure: &chart.Figure{Title: h.title, Caption: text + ".", Charts: []template.HTML{c}}})
 		}
 	}
 	return p
