@@ -21,23 +21,26 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/small"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
+	"github.com/snug-go/snug/limits"
 )
 
 var update = flag.Bool("u", false, "write what the commands print now into testdata/script; review the diff")
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"snug": main, "snug-run": func() {
-		cgrun.ChildMain()
-		os.Exit(small.Main(&ui.UI{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}, os.Args[1:]))
-	}})
-}
+// commands are programs that scripts can execute.
+var commands = map[string]func(){"snug": main, "snug-run": func() {
+	cgrun.ChildMain()
+	os.Exit(small.Main(&ui.UI{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}, os.Args[1:]))
+}}
+
+func TestMain(m *testing.M) { testscript.Main(m, commands) }
 
 // TestScripts runs testdata/script: one behaviour per file. It adds the commands
 //
 //	json KIND         stdout is one document of this kind, its first fields first
 //	exits CODE CMD    as exec, for a command that ends with this exit code
 //
-// and the condition [e2e:root], true when SNUG_E2E has the word root.
+// and the conditions [e2e:root], true when SNUG_E2E has the word root, and [confined], true when this test itself
+// has a CPU quota or a memory limit.
 func TestScripts(t *testing.T) {
 	situations, err := filepath.Abs("../../testdata/situations")
 	if err != nil {
@@ -72,6 +75,12 @@ func TestScripts(t *testing.T) {
 			return errors.Join(os.Symlink(situations, filepath.Join(e.WorkDir, "situations")), os.Symlink(profiles, filepath.Join(e.WorkDir, "profiles")))
 		},
 		Condition: func(cond string) (bool, error) {
+			if cond == "confined" {
+				l, err := limits.Self()
+				_, quota := l.CPU.Quota.Get()
+				_, memory := l.Memory.Hard.Get()
+				return quota || memory, err
+			}
 			word, ok := strings.CutPrefix(cond, "e2e:")
 			if !ok {
 				return false, os.ErrInvalid

@@ -28,14 +28,15 @@ const maxModFile = 1 << 20 // bytes
 
 // readModFile reads a go.mod or go.work; nil if it cannot.
 func readModFile(path string) *modFile {
+	// Stat before opening, which would wait for the writer of a pipe.
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxModFile {
+		return nil
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxModFile {
-		return nil
-	}
 	text, err := io.ReadAll(io.LimitReader(f, maxModFile))
 	if err != nil {
 		return nil

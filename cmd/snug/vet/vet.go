@@ -65,7 +65,7 @@ var checks = []Check{
 	{"gomaxprocs-frozen", "warning", "gomaxprocs"},
 	{"pool-numcpu", "warning", "poolsize"},
 	{"pool-at-start", "info", "poolsize"},
-	{"automaxprocs-pins", "warning", "automaxprocs"},
+	{"automaxprocs-pins", "info", "automaxprocs"},
 	{"automemlimit-once", "info", "automemlimit"},
 	{GoLineOld, "info", "goline"},
 	{idUnboundedHeap, "warning", "gcpercent"},

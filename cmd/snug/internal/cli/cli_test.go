@@ -29,6 +29,6 @@ func TestClosedPipeIsQuiet(t *testing.T) {
 // spoken runs a command line as it is.
 func spoken(args []string) (code int, out, err string) {
 	var stdout, stderr bytes.Buffer
-	code = Main(args, strings.NewReader(""), &stdout, &stderr)
+	code = Main(append([]string{}, args...), strings.NewReader(""), &stdout, &stderr) // cobra reads os.Args if they are nil
 	return code, stdout.String(), stderr.String()
 }

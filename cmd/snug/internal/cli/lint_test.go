@@ -53,7 +53,7 @@ func put(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-const lintPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    image: %s\n    resources: {limits: {cpu: 2, memory: 512Mi}}\n    env:\n    - name: GOMAXPROCS\n      valueFrom:\n        resourceFieldRef:\n          resource: limits.cpu\n          divisor: \"1\"\n"
+const lintPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    image: %s\n    resources: {limits: {cpu: 1, memory: 512Mi}}\n    env:\n    - name: GOMAXPROCS\n      valueFrom:\n        resourceFieldRef:\n          resource: limits.cpu\n          divisor: \"1\"\n"
 
 // TestLintFiles checks that objects of all files count together, and that each file is read by its
 // kind.

@@ -47,8 +47,8 @@ func TestPS(t *testing.T) {
 	if code, out, _ := snug(t, "ps", "busy"); code != 0 || !strings.Contains(out, pid+" ") || !strings.Contains(out, "123 MiB") {
 		t.Errorf("by name: exit code %d\n%s", code, out)
 	}
-	if _, out, _ := snug(t); !strings.Contains(out, "WORST FINDING") {
-		t.Errorf("bare snug:\n%s", out)
+	if code, out, talk := snug(t); !strings.Contains(out, "WORST FINDING") {
+		t.Errorf("bare snug: exit code %d\n%s%s", code, out, talk)
 	}
 }
 

@@ -5,7 +5,6 @@ package cli
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -41,34 +40,16 @@ func TestDoctorResize(t *testing.T) {
 		t.Skip("set SNUG_E2E=root to make and resize a cgroup (v1)")
 	}
 	pid, _ := goprogram.Launched(t, "crowded", crowded, "GOMAXPROCS=1")
-	group := filepath.Join("/sys/fs/cgroup/cpu", "snug-resize-"+pid)
-	if err := os.Mkdir(group, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	write := func(file, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(group, file), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() {
-		// The program ends after this, so that it has to leave first.
-		if err := os.WriteFile("/sys/fs/cgroup/cpu/cgroup.procs", []byte(pid), 0o644); err != nil {
-			t.Error(err)
-		}
-		if err := os.Remove(group); err != nil {
-			t.Error(err)
-		}
-	})
+	group := newCPUGroup(t, pid)
 	// Ahead of what other tests run at the same time, which would hide what is to be seen.
-	write("cpu.shares", "262144")
-	write("cpu.cfs_quota_us", "50000")
-	write("cgroup.procs", pid)
+	group.write(t, "cpu.shares", "262144")
+	group.write(t, "cpu.cfs_quota_us", "50000")
+	group.write(t, "cgroup.procs", pid)
 	for _, c := range []struct {
 		quota string
 		stale bool
 	}{{"50000", false}, {"200000", true}} {
-		write("cpu.cfs_quota_us", c.quota)
+		group.write(t, "cpu.cfs_quota_us", c.quota)
 		var found string
 		// Other programs may take the CPU for a while: then nothing can be said.
 		for range 15 {

@@ -104,7 +104,7 @@ func TestTraceFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := d.(*finding.Trace).Traces[0]
-	if tr.Wall.GCs < 7 || tr.Wall.GCs > 9 || tr.Partial != nil || tr.Bytes != int64(len(data)) || len(tr.Procs) == 0 || tr.Procs[0].N != runtime.GOMAXPROCS(0) {
+	if tr.Wall.GCs < 7 || tr.Partial != nil || tr.Bytes != int64(len(data)) || len(tr.Procs) == 0 || tr.Procs[0].N != runtime.GOMAXPROCS(0) {
 		t.Errorf("%+v", tr)
 	}
 	again := filepath.Join(t.TempDir(), "saved.json")

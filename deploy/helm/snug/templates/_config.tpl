@@ -12,7 +12,7 @@ mode: {{ .mode }}
 inject: {{ .inject }}
 memory: {{ .memory | quote }}
 round: {{ .round }}
-minProcs: {{ int64 .minProcs }}
+minProcs: {{ include "snug.minProcs" . }}
 requestFactor: {{ include "snug.factor" . }}
 envFrom: {{ .envFrom }}
 learned: {{ include "snug.learned" $ }}
@@ -38,6 +38,11 @@ resize: {{ .resize | default "off" }}
 {{/* Ps for each requested core, without an exponent. */}}
 {{- define "snug.factor" -}}
 {{- regexReplaceAll "\\.?0+$" (printf "%.6f" (float64 .requestFactor)) "" -}}
+{{- end -}}
+
+{{/* The minimum of Ps, or default. */}}
+{{- define "snug.minProcs" -}}
+{{- if eq (toString .minProcs) "default" }}default{{ else }}{{ int64 .minProcs }}{{ end -}}
 {{- end -}}
 
 {{/* A number as a CEL double. */}}
@@ -71,7 +76,8 @@ because JSON numbers would be printed as floating point.
 */}}
 {{- define "snug.rendering" -}}
 {{- $c := (index . 0).Values.config -}}
-{{- $least := int64 $c.minProcs -}}
+{{- $min := include "snug.minProcs" $c -}}
+{{- $limitMin := eq $min "default" | ternary "(x.cpu < 1000 ? 1 : 2)" $min -}}
 {{- $share := "x.memory - (x.memory / 10 > 8388608 ? x.memory / 10 : 8388608)" -}}
 {{- if ne $c.memory "default" -}}
 {{- $percent := regexFind "^[0-9.]+" $c.memory | float64 | toString -}}
@@ -82,13 +88,14 @@ because JSON numbers would be printed as floating point.
 {{- end -}}
 {{- $reference := "false" -}}
 {{- if eq $c.round "ceil" -}}
-{{- $reference = eq $least 1 | ternary "true" (printf "x.cpu > %d" (mul 1000 (sub $least 1))) -}}
+{{- $reference = eq $min "1" | ternary "true" (printf "x.cpu > %d" (mul 1000 (sub (atoi $min) 1))) -}}
+{{- if eq $min "default" }}{{ $reference = "x.cpu != 1000" }}{{ end -}}
 {{- end -}}
 {{- $factor := include "snug.factor" $c -}}
 {{- $request := "0" -}}
 {{- if ne $factor "0" -}}
 {{- $cores := printf "x.request * %s" (include "snug.double" $factor) -}}
-{{- $rounded := include "snug.rounded" (dict "cores" $cores "round" $c.round "least" $least) -}}
+{{- $rounded := include "snug.rounded" (dict "cores" $cores "round" $c.round "least" (eq $min "default" | ternary "2" $min)) -}}
 {{- $request = printf "(x.request <= 0.0 || %s >= 8192.0 ? 0 : %s)" $cores $rounded -}}
 {{- end -}}
 {{- $learned := include "snug.learned" (index . 0) -}}
@@ -128,7 +135,7 @@ because JSON numbers would be printed as floating point.
   "MaxCores" "8192"
   "MaxBytes" "1000000000000000000"
   "ReferenceIf" $reference
-  "LimitProcs" (include "snug.rounded" (dict "cores" "double(x.cpu) / 1000.0" "round" $c.round "least" $least))
+  "LimitProcs" (include "snug.rounded" (dict "cores" "double(x.cpu) / 1000.0" "round" $c.round "least" $limitMin))
   "RequestProcs" $request
   "Codes" (dict "Memory" "pod-memory-share" "Learned" "pod-memory-learned" "Reference" "pod-procs-reference" "Value" "pod-procs-value" "Request" "pod-procs-request")
   | toJson -}}

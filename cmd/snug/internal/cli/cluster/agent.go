@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -140,9 +141,12 @@ webhook cannot ask agents with --auth.`,
 func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 	opts := agent.Options{
 		Interval: o.interval, Files: observe.NewFiles(), Root: string(o.root), Outside: o.noMem, Node: u.Getenv("NODE_NAME"),
-		Conventional: o.otel, State: string(o.state),
+		Conventional: o.otel, State: string(o.state), Once: o.once,
 	}
 	if !o.once {
+		if u.Getenv("GOMEMLIMIT") == "" {
+			opts.SetHeap = func(bytes int64) { debug.SetMemoryLimit(bytes) }
+		}
 		opts.Share, opts.Note = agentShare, func(text string) { u.Note("%s", text) }
 	}
 	var names *agent.PodNames

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -127,7 +126,7 @@ func readMeasured(stdin io.Reader, file string, until time.Time) (m rows, err er
 	var from *bounded.Source
 	if file == "-" {
 		from, err = bounded.Wrap(context.Background(), io.NopCloser(stdin), file, bounded.Limits{})
-	} else if _, err = os.Stat(file); err == nil { // it opens addresses, too
+	} else {
 		from, err = bounded.Open(context.Background(), file, bounded.Limits{})
 	}
 	var head []byte
@@ -149,8 +148,8 @@ func readMeasured(stdin io.Reader, file string, until time.Time) (m rows, err er
 }
 
 // readSizes reads what agents have seen of workloads. What is something else is an error of type *learned.Wrong.
-func readSizes(r io.Reader, until time.Time) (m rows, err error) {
-	text, err := io.ReadAll(r)
+func readSizes(r *bounded.Source, until time.Time) (m rows, err error) {
+	text, err := r.All()
 	if err != nil {
 		return m, err
 	}

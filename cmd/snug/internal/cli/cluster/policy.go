@@ -3,9 +3,9 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +23,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 func NewPolicy(u *ui.UI) *cobra.Command {
@@ -113,12 +114,11 @@ func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 		name = args[0]
 		from = stdin
 		if name != "-" {
-			f, err := os.Open(name)
+			text, err := bounded.ReadFile(name, policy.MaxText)
 			if err != nil {
 				return policy.Config{}, message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(name), "snug cluster policy --init prints a configuration to start from")
 			}
-			defer f.Close()
-			from = f
+			from = bytes.NewReader(text)
 		}
 	}
 	c, err := policy.Parse(from)

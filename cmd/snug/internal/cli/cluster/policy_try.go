@@ -85,7 +85,7 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 	about := policy.Pod{Namespace: found.Object.Namespace, Labels: found.Pod.Labels(), NamespaceLabels: namespace}
 	in, known := c.OptedIn(&about)
 	patch := podpatch.Nothing(podpatch.OptedOut)
-	texts := map[string]string{podpatch.ProcsFollow: "Taken for Go 1.25 or later, which follows its CPU limit; an older one needs the label " + policy.ProcsLabel + "=" + policy.Enabled}
+	texts := map[string]string{podpatch.ProcsFollow: "Taken for Go 1.26 or later, which follows its CPU limit; an older one needs the label " + policy.ProcsLabel + "=" + policy.Enabled}
 	wrong, others := policy.WrongLabel(&about)
 	switch {
 	case in || !known:

@@ -30,7 +30,8 @@ container needs, whatever nodes they are on; SAVES is for all of them together, 
 
 Agents keep distributions whose weights halve every day; what happened between two scans they
 do not see. So the answer says how long they have seen a workload. With the name of one
-workload it says why. Agents of the chart forget at a restart, unless agent.state is set.
+workload it says why. Agents of the chart forget when their pod is replaced, unless
+agent.state is a directory of the node.
 
 ` + asks,
 		Example: `  snug cluster size

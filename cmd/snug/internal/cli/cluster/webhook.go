@@ -74,7 +74,7 @@ It issues its own certificate, stores it in a Secret that all replicas share, re
 writes its CA into the webhook configurations. With --cert-file and --key-file you provide the
 certificate; snug then leaves the configurations alone.
 
-By default it assumes that every program is built by Go 1.25 or later, like the policies,
+By default it assumes that every program is built by Go 1.26 or later, like the policies,
 unless the label snug.dev/gomaxprocs=enabled says otherwise. With --agents it asks snug cluster agent
 on the nodes every minute which programs run in containers of the same workload, and decides
 by that if the label is neither enabled nor disabled. It keeps what it has learned in a

@@ -3,7 +3,9 @@
 package fit
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
@@ -49,6 +51,7 @@ func LimitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 			Pressure:      pressure(&m.Pressure),
 		},
 		Unknown:  gaps(l.Unknown),
+		Mounts:   mounts(l.Unknown),
 		Warnings: warnings(l.Warnings),
 	}
 	if len(c.Requests) == 1 && c.Requests[0] > 0 {
@@ -89,9 +92,29 @@ func pressure(p *limits.Pressure) *finding.Pressure {
 func gaps(list []limits.Gap) []finding.Gap {
 	out := []finding.Gap{}
 	for _, g := range list {
-		out = append(out, finding.Gap{Field: g.Field, File: finding.UTF8(g.File), Why: finding.UTF8(g.Why)})
+		if !g.Other {
+			out = append(out, gap(&g))
+		}
 	}
 	return out
+}
+
+// mounts sums up the gaps that leave no figure unknown, each mount once.
+func mounts(list []limits.Gap) *finding.Mounts {
+	var m *finding.Mounts
+	for i, g := range list {
+		if g.Other && !slices.ContainsFunc(list[:i], func(before limits.Gap) bool { return before.File == g.File }) {
+			m = cmp.Or(m, &finding.Mounts{})
+			if m.Count++; m.Count <= 3 {
+				m.First = append(m.First, gap(&g))
+			}
+		}
+	}
+	return m
+}
+
+func gap(g *limits.Gap) finding.Gap {
+	return finding.Gap{Field: g.Field, File: finding.UTF8(g.File), Why: finding.UTF8(g.Why)}
 }
 
 func warnings(list []limits.Warning) []finding.Warning {
@@ -111,8 +134,10 @@ func planDocument(p *plan.Plan, in *plan.Input, t finding.Target) *finding.Plan 
 		GOMAXPROCS: finding.Procs{Reason: reasonOf(&p.GOMAXPROCS, inCores), Ignored: ignored(&p.GOMAXPROCS, inCores)},
 		GOMEMLIMIT: finding.Bytes{Reason: reasonOf(&p.GOMEMLIMIT, inBytes), Ignored: ignored(&p.GOMEMLIMIT, inBytes)},
 		GOGC:       finding.Percent{Reason: reasonOf(&p.GOGC, inNothing), Ignored: ignored(&p.GOGC, inNothing)},
-		Runtime:    runtimeOf(p, in),
+		Set:        []finding.Variable{},
+		Runtime:    runtimeOf(p, in, t.PID != nil),
 		Unknown:    gaps(in.Limits.Unknown),
+		Mounts:     mounts(in.Limits.Unknown),
 		Warnings:   warnings(p.Warnings),
 	}
 	if s := &p.GOMAXPROCS; !s.Leave {
@@ -164,10 +189,14 @@ func ignored(s *plan.Setting, u unit) []finding.Reason {
 	return out
 }
 
-// runtimeOf returns what the Go runtime would choose by itself, and why.
-func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
+// runtimeOf returns what the Go runtime would choose by itself, and why. Of another process only the
+// own cgroup is known, and not where its runtime looks.
+func runtimeOf(p *plan.Plan, in *plan.Input, other bool) finding.Runtime {
 	r := finding.Runtime{Cgroups: !in.Go.Blind && (in.Go.Minor == 0 || in.Go.Minor >= 25)}
 	c := &in.Limits.CPU
+	if n := plan.RuntimeProcs(c, plan.Go{Minor: 25}); in.Go == (plan.Go{}) && n != p.Runtime && n > 0 {
+		r.Go125 = &n
+	}
 	switch p.Runtime {
 	case plan.Crash:
 		r.Crashes = true
@@ -181,8 +210,8 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 	r.Agrees = p.GOMAXPROCS.Leave || p.GOMAXPROCS.Value == int64(p.Runtime)
 	var cores float64
 	limited := false
-	if c.Runtime != nil {
-		cores, limited = c.Runtime.Go.Get()
+	if level := plan.RuntimeLevel(c, in.Go); level != nil {
+		cores, limited = level.Go.Get()
 	}
 	quota, any := c.Quota.Get()
 	r.Automemlimit = in.Go.Automemlimit
@@ -194,6 +223,8 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 		r.Text = "it does not look at cgroups"
 	case !r.Cgroups:
 		r.Text = "GODEBUG containermaxprocs=0, which a go line below 1.25 implies, keeps it from looking at cgroups"
+	case limited && (!any || cores < quota):
+		r.Text = "it reads the quota of another cgroup, " + units.Plural(cores, "core")
 	case limited && quota < cores:
 		r.Text = "it reads the quota of its own cgroup, " + units.Plural(cores, "core") + ", and not the tighter one above"
 	case limited && cores > float64(p.Runtime):
@@ -213,6 +244,9 @@ func runtimeOf(p *plan.Plan, in *plan.Input) finding.Runtime {
 		r.Text = "it cannot read a quota either"
 	default:
 		r.Text = "it finds no quota"
+	}
+	if limited && other && in.Go.Minor == 25 {
+		r.Text += ", if it finds it (docs/config.md)"
 	}
 	return r
 }

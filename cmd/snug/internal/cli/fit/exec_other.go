@@ -7,4 +7,4 @@ package fit
 import "github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 
 // replace is not supported here.
-func replace(file string, args, env []string) error { return cgrun.ErrNotSupported }
+func replace(files []string, read string, args, env []string) error { return cgrun.ErrNotSupported }

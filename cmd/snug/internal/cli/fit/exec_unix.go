@@ -5,15 +5,36 @@
 package fit
 
 import (
+	"os"
 	"syscall"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/inherit"
 )
 
-// replace replaces this process by the command. Signals are ignored and blocked as they were
-// when this process started. It returns only if it failed.
-func replace(file string, args, env []string) error {
+// replace replaces this process by the command: by the first of files that execve(2) can execute,
+// as in execvp(3). env is for the file that was read, any other starts unchanged. Signals are
+// ignored and blocked as they were when this process started. It returns only if it failed.
+func replace(files []string, read string, args, env []string) error {
 	inherit.AtStart().Restore()
-	return cgrun.ExecFailed(args[0], file, "", syscall.Exec(file, args, env))
+	failed, why := read, error(syscall.ENOENT)
+	for _, file := range files {
+		its := env
+		if file != read {
+			its = os.Environ()
+		}
+		switch err := syscall.Exec(file, args, its); err {
+		case syscall.EACCES:
+			if why != err {
+				failed, why = file, err
+			}
+		case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.ENODEV, syscall.ETIMEDOUT:
+			if why != syscall.EACCES {
+				why = err
+			}
+		default:
+			return cgrun.ExecFailed(args[0], file, "", err)
+		}
+	}
+	return cgrun.ExecFailed(args[0], failed, "", why)
 }

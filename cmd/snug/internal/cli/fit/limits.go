@@ -9,8 +9,9 @@ import (
 
 func NewLimits(u *ui.UI) *ui.Command {
 	var at Place
+	verbose := false
 	cmd := &ui.Command{
-		Use:   "limits [--root DIR] [--pid N]",
+		Use:   "limits [--root DIR] [--pid N] [-v]",
 		Short: "Show what the container gives: CPU, memory, and where each limit comes from",
 		Long: `Show what the container gives a process: CPU quota, affinity, weight and
 throttling, memory limits and use, each with the file it comes from. snug reads
@@ -31,10 +32,18 @@ A limit that cannot be read is listed as unknown. It never counts as no limit.`,
 			}
 			d := LimitsDocument(&l, at.Target())
 			d.Next = "snug plan" + at.args()
+			if !verbose && !u.JSON {
+				d.Mounts = nil
+			}
 			return u.Answer(d)
 		},
 	}
 	at.Add(cmd.Flags)
+	verboseFlag(cmd, &verbose)
 	u.JSONFlag(cmd.Flags)
 	return cmd
+}
+
+func verboseFlag(cmd *ui.Command, on *bool) {
+	cmd.Flags.BoolVarP(on, "verbose", "v", false, "also mounts that cannot be read and are not needed")
 }

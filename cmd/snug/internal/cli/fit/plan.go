@@ -12,6 +12,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
+	"github.com/snug-go/snug/cmd/snug/internal/goenv"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -20,14 +21,17 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-func NewPlan(u *ui.UI) *ui.Command {
+// NewPlan returns snug plan. running returns the knobs of a process that its own code has set, and its live
+// heap, which the plan then leaves alone as the library would; nil = a process counts as not started.
+func NewPlan(u *ui.UI, running func(pid int) plan.Now) *ui.Command {
 	var at Place
 	var policy PolicyFlags
 	var version versionFlag
 	var exe flagvalue.Text
 	var workers int
+	verbose := false
 	cmd := &ui.Command{
-		Use:   "plan [--root DIR] [--pid N] [--go VERSION | --exe FILE] [POLICY] [HINTS]",
+		Use:   "plan [--root DIR] [--pid N] [--go VERSION | --exe FILE] [-v] [POLICY] [HINTS]",
 		Short: "Show what Go should use there, and why: GOMAXPROCS, GOMEMLIMIT, GOGC",
 		Long: `Show what Go should use in a container, why, and what it would use by itself.
 Nothing is changed.
@@ -41,9 +45,10 @@ has a variable (SNUG_ROUND, SNUG_MIN_PROCS, SNUG_CPU_LIMIT, ...); the flag wins.
 A P is the right to run Go code; GOMAXPROCS is how many there are.
 
 snug leaves alone a GOMAXPROCS, GOMEMLIMIT or GOGC that is set in the environment.
-With --pid or --root that is the environment of that process. snug assumes recent
-Go, unless you name the version or the program with --go or --exe, or --pid names a
-process.`,
+With --pid or --root that is the environment of that process; with --pid snug also
+leaves alone what its program has set. What stays and does not fit is a warning.
+snug assumes recent Go, unless you name the version or the program with --go or --exe,
+or --pid names a process.`,
 		Example: `  snug plan
   snug plan --exe ./server
   snug plan --pid 4711 --round floor --json
@@ -56,15 +61,19 @@ process.`,
 			if err := at.Open(); err != nil {
 				return err
 			}
-			q := Question{At: &at, Policy: &policy, version: version, exe: string(exe), workers: workers}
+			q := Question{At: &at, Policy: &policy, version: version, exe: string(exe), workers: workers, running: running}
 			_, d, err := q.Answer(u.Getenv)
 			if err != nil {
 				return err
+			}
+			if !verbose && !u.JSON {
+				d.Mounts = nil
 			}
 			return u.Answer(d)
 		},
 	}
 	at.Add(cmd.Flags)
+	verboseFlag(cmd, &verbose)
 	flagvalue.Define(cmd.Flags, "workers", "`N` such Go processes share the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &workers)
 	cmd.Flags.Var(&version, "go", "plan for a program built by Go `VERSION`")
 	cmd.Flags.Var(&exe, "exe", "plan for the Go program in `FILE`")
@@ -98,6 +107,7 @@ type Question struct {
 	version versionFlag
 	exe     string
 	workers int
+	running func(pid int) plan.Now // see NewPlan
 }
 
 // operators returns the Go variables that the operator has set, without those that `snug run`
@@ -147,11 +157,6 @@ func goSharers(l *limits.Limits, pid int) (n int) {
 	}
 }
 
-// goOf returns what a plan needs to know about a program.
-func goOf(exe *goproc.Exe, godebug string) plan.Go {
-	return plan.Go{Minor: exe.Minor, Blind: !exe.Aware(godebug), Automaxprocs: exe.Automaxprocs != "", Automemlimit: exe.Automemlimit != ""}
-}
-
 // Answer reads and decides.
 func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Plan, error) {
 	getenv, unknown, hidden := q.At.environ(own)
@@ -171,7 +176,7 @@ func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Pla
 	if err != nil {
 		return nil, nil, err
 	}
-	in.Go = goOf(&exe, getenv("GODEBUG"))
+	in.Go = exe.Go(getenv("GODEBUG"))
 	l, err := q.At.read()
 	if err != nil {
 		return nil, nil, err
@@ -181,6 +186,8 @@ func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Pla
 		in.Others = goSharers(&l, int(q.At.pid))
 		if q.At.pid == 0 { // one Go process found here may be the program in question
 			in.Others = max(0, in.Others-1)
+		} else if file != "" && q.exe == "" && q.running != nil { // file is that of the process
+			in.Now = q.running(int(q.At.pid))
 		}
 	}
 	p := plan.Decide(&in)
@@ -194,12 +201,23 @@ func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Pla
 	d.Unknown = append(append(d.Unknown, hidden...), noExe...)
 	if exe.GoVersion != "" {
 		d.Runtime.Go = &exe.GoVersion
+		if exe.Minor == 0 || exe.Minor > plan.NewestKnown {
+			d.Runtime.Assumed = new("1." + strconv.Itoa(plan.NewestKnown))
+		}
 	}
 	if file != "" {
-		own := goproc.OwnSetters(file)
+		own, err := goproc.OwnSetters(file)
+		if err != nil {
+			d.Unknown = append(d.Unknown, finding.Gap{Field: "program", File: finding.UTF8(file), Why: message.Reason(err) + ", so it is unknown what in it sets knobs"})
+		}
 		d.Program = &finding.Program{
 			File: finding.UTF8(file), Main: finding.UTF8(exe.Main), Setters: exe.Setters(),
 			ProcsSetBy: allUTF8(own.GOMAXPROCS), MemorySetBy: allUTF8(own.GOMEMLIMIT),
+		}
+	}
+	if mode != plan.Disable {
+		for _, v := range goenv.Variables(&in, p, func() bool { return d.Program != nil && len(d.Program.ProcsSetBy) > 0 }) {
+			d.Set = append(d.Set, finding.Variable(v))
 		}
 	}
 	d.Next = q.next(d)
@@ -253,6 +271,9 @@ func (q *Question) next(d *finding.Plan) string {
 	}
 	if len(d.Warnings) > 0 {
 		return "snug explain " + d.Warnings[0].Code
+	}
+	if d.Runtime.Go125 != nil && d.ChosenByGo() {
+		return "snug plan" + q.At.args() + " --exe PROGRAM"
 	}
 	if d.GOMAXPROCS.Code == plan.NoLimit {
 		return "snug explain " + d.GOMEMLIMIT.Code

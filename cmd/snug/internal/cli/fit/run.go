@@ -40,8 +40,9 @@ made, CMD does not start.
 snug starts a CMD that is not a Go program unchanged. --as-go VERSION sets the
 variables for children of CMD that are Go programs of that version.
 
-SNUG_LOG=1 prints each decision; SNUG=observe prints them and sets nothing; SNUG=off
-only starts CMD.
+SNUG_LOG=1 prints each decision, SNUG_LOG=json as one JSON line; SNUG=observe prints
+them and sets nothing; with SNUG=off snug decides and sets nothing, and says so, but
+--cpus and --memory still make their cgroup.
 
 snug is itself a Go program: a malformed GOMEMLIMIT (1GB; Go wants 1GiB) ends it
 before it can print or start anything. A released snug passes ignored and blocked
@@ -60,7 +61,8 @@ or --memory, it ends snug too; if snug is killed, so is CMD.`,
 		TakesProgram: true,
 		Run: func(args []string) error {
 			if u.Err == os.Stderr {
-				u.Err = bestEffort{} // losing snug's notes is better than not starting CMD
+				_, r.json, _ = plan.ParseLog(u.Getenv("SNUG_LOG"))
+				u.Err = bestEffort{r.json} // losing snug's notes is better than not starting CMD
 			}
 			return r.run(args)
 		},
@@ -95,6 +97,7 @@ type runCommand struct {
 	spec    cgrun.Spec
 	asGo    versionFlag
 	workers int
+	json    bool // SNUG_LOG=json
 }
 
 func (r *runCommand) run(args []string) error {
@@ -110,15 +113,18 @@ func (r *runCommand) run(args []string) error {
 		}
 	}
 	file, err := cgrun.LookPath(args[0], nil, "")
-	if err != nil {
+	bare := r.spec.CPUs == 0 && r.spec.MemoryBytes == 0
+	if file == "" && (!bare || errors.Is(err, cgrun.ErrNotSupported)) {
 		return r.cannotRun(err)
 	}
-	env, err := r.environment(file, args[0])
-	if err != nil {
-		return err
+	env := os.Environ()
+	if file != "" {
+		if env, err = r.environment(file, args[0]); err != nil {
+			return err
+		}
 	}
-	if r.spec.CPUs == 0 && r.spec.MemoryBytes == 0 {
-		return r.cannotRun(replace(file, args, env))
+	if bare {
+		return r.cannotRun(replace(cgrun.Files(args[0], nil), file, args, env))
 	}
 	r.spec.Args, r.spec.Env = args, env
 	r.spec.Tied = true // else kill -9 of snug's process group would leave CMD running
@@ -189,10 +195,9 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	if mode != plan.Disable {
 		bad = append(bad, plan.UnknownNames(env)...)
 	}
-	for _, w := range bad {
-		r.ui.Note("warning: %s", plan.WarningText(w))
-	}
+	r.warn(bad)
 	if mode == plan.Disable {
+		r.ui.Note("note: %s is started unchanged, %s", name, plan.Text(plan.Reason{Code: plan.Disabled}, 0))
 		return env, nil
 	}
 	exe, ok := r.recognise(file, name)
@@ -203,7 +208,7 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	if r.workers > 0 {
 		in.Policy.Workers = r.workers
 	}
-	in.Go = goOf(&exe, r.ui.Getenv("GODEBUG"))
+	in.Go = exe.Go(r.ui.Getenv("GODEBUG"))
 	if in.Limits, err = limits.Self(); err != nil {
 		r.ui.Note("warning: %v: %s starts unchanged", err, name)
 		return env, nil
@@ -213,16 +218,24 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	}
 	plan.Confine(&in.Limits, r.spec.CPUs, r.spec.MemoryBytes)
 	p := plan.Decide(&in)
-	for _, w := range p.Warnings {
-		r.ui.Note("warning: %s", plan.WarningText(w))
+	set := goenv.Variables(&in, p, func() bool {
+		own, err := goproc.OwnSetters(file)
+		if err != nil {
+			r.ui.Note("warning: it is unknown whether %s sets GOMAXPROCS: %s", name, message.Reason(err))
+		}
+		return len(own.GOMAXPROCS) > 0
+	})
+	if r.json {
+		logJSON(&in, *p, set, mode)
+	} else {
+		r.warn(p.Warnings)
 	}
 	for _, g := range in.Limits.Unknown {
-		if !g.Other && (g.Field == "cpu.quota_cores" || g.Field == "memory.hard_bytes") {
+		if !r.json && !g.Other && (g.Field == "cpu.quota_cores" || g.Field == "memory.hard_bytes") {
 			r.ui.Note("warning: %s is unknown: %s, %s", g.Field, g.Why, g.File)
 		}
 	}
-	set := goenv.Variables(&in, p, func() bool { return len(goproc.OwnSetters(file).GOMAXPROCS) > 0 })
-	if r.logs() || mode == plan.Observe {
+	if !r.json && (r.logs() || mode == plan.Observe) {
 		r.logDecisions(p, set, mode)
 	}
 	if mode == plan.Observe {
@@ -248,18 +261,33 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	return env, nil
 }
 
+// warn prints warnings; with SNUG_LOG=json only those about variables come here.
+func (r *runCommand) warn(all []limits.Warning) {
+	if r.json {
+		fit.Complain(all)
+		return
+	}
+	for _, w := range all {
+		r.ui.Note("warning: %s", plan.WarningText(w))
+	}
+}
+
 // logs reports whether SNUG_LOG asks for decisions.
 func (r *runCommand) logs() bool {
-	on, _ := plan.ParseSwitch(r.ui.Getenv("SNUG_LOG"))
+	on, _, _ := plan.ParseLog(r.ui.Getenv("SNUG_LOG"))
 	return on
 }
 
 // bestEffort writes to standard error and drops what it cannot write: a pipe that is closed or
-// full must neither end snug nor block it.
-type bestEffort struct{}
+// full must neither end snug nor block it. With json a line becomes one of SNUG_LOG=json.
+type bestEffort struct{ json bool }
 
-func (bestEffort) Write(text []byte) (int, error) {
-	fit.Emit(string(text))
+func (b bestEffort) Write(text []byte) (int, error) {
+	if b.json {
+		fit.Say("note", strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(string(text), "\n"), "snug: "), "note: "))
+	} else {
+		fit.Emit(string(text))
+	}
 	return len(text), nil
 }
 
@@ -309,6 +337,19 @@ func (r *runCommand) logDecisions(p *plan.Plan, set []goenv.Variable, mode plan.
 		}
 		r.ui.Note("%s: %s", what, why)
 	}
+}
+
+// logJSON prints the lines of SNUG_LOG=json.
+func logJSON(in *plan.Input, p plan.Plan, set []goenv.Variable, mode plan.Mode) {
+	sets := map[string]bool{}
+	for _, v := range set {
+		sets[v.Name] = true
+		if s := &p.GOMAXPROCS; v.Name == "GOMAXPROCS" && s.Leave { // it would crash
+			s.Value, _ = strconv.ParseInt(v.Value, 10, 64)
+			s.Leave = false
+		}
+	}
+	fit.LogRun(in, &p, sets, mode == plan.Observe)
 }
 
 // decided reports whether the limit for a variable could be read.

@@ -5,7 +5,6 @@ package fit
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/internal/fixture"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
@@ -107,17 +107,9 @@ func (p *Place) Open() error {
 }
 
 func openSituation(name string) (fs.FS, error) {
-	f, err := os.Open(name)
+	data, err := bounded.ReadFile(name, maxSituation)
 	if err != nil {
 		return nil, unopened(name, err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSituation+1))
-	switch {
-	case err != nil:
-		return nil, unopened(name, err)
-	case len(data) > maxSituation:
-		return nil, message.Failed("too large, "+name, rootHint)
 	}
 	s, err := fixture.Parse(data)
 	if err != nil {

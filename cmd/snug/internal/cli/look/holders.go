@@ -66,7 +66,7 @@ func holdings(ctx context.Context, u *ui.UI, name string, heap bool, file, html 
 	if exe, _, err := p.Exe(); err == nil {
 		program = path.Base(exe)
 	}
-	r, err := holders.OpenProcess(p)
+	r, err := holders.OpenProcess(p, proc.NewBudget(ctx, holders.Budget, nil))
 	if err != nil {
 		return holdingFailure(pid, err)
 	}
@@ -154,7 +154,7 @@ func callOf(c heldprof.Call) finding.Call {
 
 func goroutinesDocument(pid int, target string, g *holders.Goroutines, n *holders.Names) *finding.Goroutines {
 	d := &finding.Goroutines{
-		Head: finding.NewHead(finding.KindGoroutines), Target: target, Next: doctorOf(pid), Source: g.Source, Total: g.Total, Runtime: &g.Runtime, Unread: g.Unread,
+		Head: finding.NewHead(finding.KindGoroutines), Target: target, Next: doctorOf(pid), Source: g.Source, Total: g.Total, Runtime: &g.Runtime, Unread: g.Unread, Left: g.Left,
 		Stacks: len(g.Groups), States: []finding.GoroutineState{}, Groups: []finding.GoroutineGroup{},
 	}
 	states := map[string]int{}

@@ -134,6 +134,7 @@ func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ 
 	}
 	defer p.Close()
 	target = process(p)
+	p.Allow(proc.NewBudget(context.Background(), examine.Watching(o.Duration), nil))
 	sym, err := examine.OpenSymbols(p)
 	if errors.Is(err, gobin.ErrNotGo) {
 		return "", nil, notGo(pid)
@@ -151,7 +152,7 @@ func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ 
 		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)
 	}
 	sampled, err := raw.Profile(sym)
-	return target, sampled, err
+	return target, sampled, cmp.Or(err, sym.Err())
 }
 
 // readProfile reads an existing profile, or printed goroutines.

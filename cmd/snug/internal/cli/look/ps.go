@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +52,7 @@ programs work too, from Go 1.18.
 
 P is GOMAXPROCS, the number of threads that may run Go code at a time. BY says who
 set it: env, the environment; code, the program or a module in it; quota, the runtime
-from the CPU quota; host, the runtime from the number of CPUs at start. THROTTLED is
+from the CPU quota; host, the runtime from the number of CPUs, without the quota. THROTTLED is
 the share of throttled periods since the container was made. A "?" could not be read:
 you must be root to read another user's process.`,
 		Example: `  snug ps
@@ -110,7 +111,7 @@ func ListGo(words []string) (*finding.PS, error) {
 		}
 		l := k.LimitsOf(g)
 		f := observe.Facts(g, l)
-		observe.SinceStart(f, g, l)
+		observe.SinceStart(f, g)
 		d.Processes = append(d.Processes, observe.Row(g, l, rules.Check(f)))
 	})
 	if errors.Is(err, proc.ErrNotLinux) {
@@ -126,11 +127,16 @@ func ListGo(words []string) (*finding.PS, error) {
 		if pid := examine.PID(words[0]); pid != 0 {
 			return nil, examine.Passed(pid, k.Files)
 		}
-		hint := "snug ps lists all Go processes"
+		what, hint := "no such Go process, ", "snug ps lists all Go processes"
 		if len(denied) > 0 {
 			hint = examine.MaybeDenied
 		}
-		return nil, message.Failed("no such Go process, "+message.Typed(words...), hint)
+		for why := range denied {
+			if strings.HasPrefix(why, finding.CannotRead) {
+				what = "no such Go process among those that can be read, "
+			}
+		}
+		return nil, message.Failed(what+message.Typed(words...), hint)
 	}
 	return d, nil
 }

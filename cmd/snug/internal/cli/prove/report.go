@@ -3,11 +3,9 @@
 package prove
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
+	"context"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -22,6 +20,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
@@ -177,41 +176,32 @@ func writeForm(u *ui.UI, d finding.Document, forms []form) error {
 	return u.Write(text)
 }
 
-// readAll reads a document, and decompresses it if it is in gzip format.
-func readAll(in io.Reader) ([]byte, error) {
-	r := bufio.NewReader(in)
-	in = r
-	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, err
-		}
-		in = z
-	}
-	return io.ReadAll(io.LimitReader(in, maxDocument+1))
-}
+// maxDocument is the size of the largest document that snug reads, unpacked, in bytes.
+const maxDocument = 256 << 20
 
-// maxDocument is the size of the largest document that snug reads, in bytes.
-const maxDocument = 1 << 30
+// readAll reads a file, "-" for standard input.
+func readAll(u *ui.UI, name string) ([]byte, error) {
+	l := bounded.Limits{Bytes: maxDocument, Unpacked: maxDocument}
+	var src *bounded.Source
+	var err error
+	if name == "-" {
+		src, err = bounded.Wrap(context.Background(), io.NopCloser(u.In), name, l)
+	} else {
+		src, err = bounded.Open(context.Background(), name, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	return src.All()
+}
 
 // readDocument reads a document. If it is the first of several looks of snug top, rest
 // holds the lines after it.
 func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err error) {
-	in := u.In
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, nil, message.Failed("cannot read, "+message.Reason(err)+", "+name, savedHint)
-		}
-		defer f.Close()
-		in = f
-	}
-	data, err := readAll(in)
-	if err == nil && len(data) > maxDocument {
-		return nil, nil, message.Failed("too large, over 1 GiB, "+name, savedHint)
-	}
+	data, err := readAll(u, name)
 	if err != nil {
-		return nil, nil, message.Failed("cannot read, "+message.Reason(err)+", "+name, savedHint)
+		return nil, nil, message.Failed("cannot read, "+err.Error(), savedHint)
 	}
 	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"record"`)) {
 		return nil, nil, message.Failed("a record of runs, not an answer yet, "+name, "to get the answer, run the command that wrote it again with --record "+message.Quote(name))

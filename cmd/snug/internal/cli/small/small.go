@@ -45,7 +45,7 @@ func Main(u *ui.UI, args []string) int {
 }
 
 func run(u *ui.UI, args []string) error {
-	commands := []*ui.Command{fit.NewLimits(u), fit.NewPlan(u), fit.NewRun(u), ui.NewVersion(u)}
+	commands := []*ui.Command{fit.NewLimits(u), fit.NewPlan(u, nil), fit.NewRun(u), ui.NewVersion(u)}
 	help := &ui.Help{Path: name, Long: long, Example: example, Use: name + " COMMAND", Flags: ui.NewFlags()}
 	help.Flags.BoolP("help", "h", false, "help for "+name)
 	help.Flags.Bool("version", false, "print the version")

@@ -17,6 +17,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/cmd/snug/internal/source/govet"
 )
 
@@ -36,7 +37,7 @@ with --tests, and of what the build leaves out, what --tags brings in.
 
 In Kubernetes manifests, compose files, systemd units, Dockerfiles and .env files: divisors
 that make GOMEMLIMIT 128 bytes, sizes that Go cannot parse, references to limits that do
-not exist, variables that pin what Go 1.25 follows by itself. You need no cluster. You can
+not exist, variables that pin what Go follows by itself. You need no cluster. You can
 pipe in the output of helm and kustomize (-); --helm and --kustomize run them.
 
 To silence a finding, put a comment on its line or the line above, with a reason:
@@ -203,9 +204,12 @@ func nextOf(all []finding.LintMistake) string {
 	return vetNext(v)
 }
 
+// maxSource bounds a file with a finding, in bytes.
+const maxSource = 64 << 20
+
 // inRunes converts a column in bytes to one in code points, both from 1.
 func inRunes(file string, line, column int) int {
-	text, err := os.ReadFile(file)
+	text, err := bounded.ReadFile(file, maxSource)
 	if err != nil {
 		return column
 	}

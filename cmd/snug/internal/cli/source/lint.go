@@ -33,7 +33,7 @@ func NewLint(u *ui.UI) *cobra.Command {
 		Short: "Check manifests for settings that do not fit the container",
 		Long: `Check Kubernetes manifests, YAML or JSON, for values that kill or mislead a Go program:
 divisors that make GOMEMLIMIT 128 bytes, sizes that Go cannot parse, references to limits
-that do not exist, variables that pin what Go 1.25 follows by itself. You need no cluster.
+that do not exist, variables that pin what Go follows by itself. You need no cluster.
 You can pipe in the output of helm and kustomize (-); --helm and --kustomize run them, and
 --render runs them on all charts and kustomizations that it finds. In directories it reads *.yaml, *.yml and *.json, including compose files, and systemd units
 with their drop-ins. The same rules apply there to mem_limit and cpus, and to MemoryMax,

@@ -182,9 +182,6 @@ func vetNext(d *finding.Vet) string {
 			if strings.Contains(m.Fix, "snug") {
 				return "go get github.com/snug-go/snug@latest && go mod tidy"
 			}
-			if m.ID == "automaxprocs-pins" {
-				return "go mod tidy"
-			}
 			continue
 		}
 		old := worst != nil && worst.ID == vet.GoLineOld && m.Severity != finding.SeverityError
@@ -224,7 +221,11 @@ func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 		}
 		for _, s := range skipped {
 			if file := beneath(s.File); first(file) {
-				d.Unknown = append(d.Unknown, finding.Gap{Field: "findings", File: finding.UTF8(file), Why: s.Why})
+				field := finding.GapFindings
+				if s.Why == envfiles.LinkOut {
+					field = finding.GapKnobs
+				}
+				d.Unknown = append(d.Unknown, finding.Gap{Field: field, File: finding.UTF8(file), Why: s.Why})
 			}
 		}
 	}

@@ -22,8 +22,10 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/bound"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/guard"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
@@ -53,8 +55,13 @@ type Options struct {
 	Conventional bool
 	// State is a directory for the file of what sizing needs of each workload; "" = the agent keeps it while it runs.
 	State string
+	// Once means that a scan looks at all processes, however much there is to read.
+	Once bool
 	// Share is the largest share of one CPU that a scan may use, 0 to 1; 0 = no bound.
 	Share float64
+	// SetHeap is called with the bytes that suit as GOMEMLIMIT of this process, if its memory limit is known; nil = it is not
+	// set.
+	SetHeap func(bytes int64)
 	// Certificate is that of the address; nil = no TLS.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Guard decides who may read the address; nil = everybody.
@@ -69,9 +76,11 @@ type Names interface {
 
 // Agent scans a node. Its methods are safe for concurrent use, except Scan.
 type Agent struct {
-	opts    Options
-	scanner *scanner
-	order   []string // the keys of the containers of the last document, sorted; only Scan uses it
+	opts                       Options
+	scanner                    *scanner
+	own                        ownMemory
+	maxOpen, maxKnown, dropped atomic.Int64 // of the last scan, see bounds and crowd
+	order                      []string     // the keys of the containers of the last document, sorted; only Scan uses it
 
 	mu      sync.Mutex
 	last    *finding.Node // of the last scan; not modified after that
@@ -79,7 +88,9 @@ type Agent struct {
 	scans   int64
 	failed  string // why the last scan failed; "" = it succeeded
 	history map[string]*history
-	made    *made // of the last scrape; nil = there was none
+	made    *made        // of the last scrape; nil = there was none
+	conns   bound.Budget // of the address
+	rate    bound.Rate   // of its clients
 
 	heaps heaps // only Scan uses it
 	sizes *sizes
@@ -89,8 +100,8 @@ type Agent struct {
 func New(opts Options) (*Agent, error) {
 	s := &scanner{
 		files: opts.Files, outside: opts.Outside, self: os.Getpid(),
-		known: map[int]*process{}, others: map[int]other{}, groups: map[string]*group{}, maxFiles: maxFiles(),
-		pace: pacer{share: opts.Share}, window: windowOf(opts.Interval), named: opts.Names != nil, bystanders: map[string]*bystander{}, settledAfter: settledAfter,
+		known: map[int]*process{}, others: map[int]other{}, groups: map[string]*group{}, out: map[string]*crowd{}, maxFiles: maxFiles(), setHeap: opts.SetHeap,
+		pace: pacer{share: opts.Share}, window: windowOf(opts.Interval), named: opts.Names != nil, whole: opts.Once, bystanders: map[string]*bystander{}, settledAfter: settledAfter,
 	}
 	if opts.Root == "" {
 		s.node = namespaced()
@@ -104,17 +115,25 @@ func New(opts Options) (*Agent, error) {
 	if opts.Note == nil {
 		opts.Note = func(string) {}
 	}
-	return &Agent{opts: opts, scanner: s, history: map[string]*history{}, sizes: newSizes(opts.State, opts.Node, opts.Interval, opts.Note)}, nil
+	a := &Agent{opts: opts, scanner: s, history: map[string]*history{}, sizes: newSizes(opts.State, opts.Node, opts.Interval, opts.Note)}
+	s.own = a.own.read
+	return a, nil
 }
 
 // Close closes the open files. No scan may be running.
-func (a *Agent) Close() { a.scanner.close() }
+func (a *Agent) Close() {
+	a.scanner.close()
+	a.own.close()
+}
 
 // Scan inspects all processes once. It fails if /proc cannot be listed, or with the error
 // of ctx.
 func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 	begin, cpu := time.Now(), cpuTime()
 	r, err := a.scanner.scan(ctx)
+	a.maxOpen.Store(int64(a.scanner.bounds.files))
+	a.maxKnown.Store(int64(a.scanner.most))
+	a.dropped.Store(int64(a.scanner.dropped))
 	var d *finding.Node
 	if err == nil {
 		d = a.document(r)

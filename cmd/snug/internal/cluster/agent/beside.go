@@ -22,7 +22,8 @@ func (s *scanner) lookBeside(pid int, o *other) {
 		return
 	}
 	o.code, o.beside = code, nil
-	p, err := proc.Open(pid)
+	b := s.budget(proc.OneLook, s.groupOf(pid))
+	p, err := proc.OpenWithin(pid, b)
 	if err != nil {
 		o.code = -1 // look again
 		return
@@ -33,7 +34,10 @@ func (s *scanner) lookBeside(pid int, o *other) {
 		o.code = -1 // what it has mapped is its parent's: look again
 		return
 	}
-	if g.Guest = s.files.Guest(p); g.Guest.Path != "" {
+	if g.Guest, err = s.files.Guest(p); err != nil {
+		o.code = -1
+		o.due, o.much = s.again(b)
+	} else if g.Guest.Path != "" {
 		g.Path, _, _ = p.Exe()
 		o.beside = new(observe.Unsupported(&g))
 	}

@@ -51,6 +51,7 @@ func TestBeside(t *testing.T) {
 // TestBesideGone: a process that could not be opened is looked at again.
 func TestBesideGone(t *testing.T) {
 	s, o := &scanner{}, other{looks: 1, code: 1}
+	s.begin(t.Context(), false)
 	if s.lookBeside(1<<30, &o); o.code != -1 || o.beside != nil {
 		t.Errorf("%+v", o)
 	}

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -56,8 +57,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 				all.Go(func() {
 					dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 					c, err := dialer.Dial("tcp", l.Addr().String())
-					if err != nil {
-						t.Error(err)
+					if err != nil { // cut at once
 						return
 					}
 					c.(*net.TCPConn).SetReadBuffer(2048)
@@ -87,5 +87,46 @@ func TestClientsThatDoNotRead(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAsksAgain: a client that asks for a page again and again has to wait, is told how long, and can still ask for
+// the health. Others get their pages meanwhile.
+func TestAsksAgain(t *testing.T) {
+	a := idle(sampleNode(), 0)
+	a.opts.Interval = time.Hour
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, in := a.server(l)
+	a.rate.Burst, a.rate.Share = 0, 1e-9 // as after many pages
+	go server.Serve(in)
+	t.Cleanup(func() { server.Close() })
+	get := func(from, path string) *http.Response {
+		t.Helper()
+		tr := &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext}
+		r, err := (&http.Client{Transport: tr}).Get("http://" + l.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, r.Body)
+		r.Body.Close()
+		return r
+	}
+	if r := get("127.0.0.2", "/"); r.StatusCode != 200 {
+		t.Fatal(r.Status)
+	}
+	r := get("127.0.0.2", "/")
+	if wait, err := strconv.Atoi(r.Header.Get("Retry-After")); r.StatusCode != http.StatusTooManyRequests || err != nil || wait < 1 {
+		t.Errorf("%s, %v", r.Status, r.Header)
+	}
+	for _, c := range [][2]string{{"127.0.0.2", "/healthz"}, {"127.0.0.3", "/metrics"}} {
+		if r := get(c[0], c[1]); r.StatusCode != 200 {
+			t.Errorf("%v: %s", c, r.Status)
+		}
+	}
+	if page := scraped(t, a); !strings.Contains(page, `snug_agent_cut_total{reason="rate"} 1`) {
+		t.Error("the refusal is not counted")
 	}
 }

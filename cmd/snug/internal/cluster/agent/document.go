@@ -27,7 +27,7 @@ func (a *Agent) document(r *result) *finding.Node {
 	d := &finding.Node{
 		Head: finding.NewHead(finding.KindAgent), Memory: !s.outside, Lost: []string{},
 		Scan:       finding.Scan{Processes: r.processes, Go: len(s.known), Programs: s.files.Len()},
-		Containers: []finding.Container{}, Others: []finding.OtherContainer{}, Heaps: []finding.LastHeap{}, Skipped: []finding.Left{}, Unknown: []finding.Gap{},
+		Containers: []finding.Container{}, Others: []finding.OtherContainer{}, Heaps: []finding.LastHeap{}, Skipped: []finding.Left{}, Unknown: s.budgets.gaps,
 		Unsupported: a.unsupported(),
 	}
 	if s.outside {
@@ -42,8 +42,11 @@ func (a *Agent) document(r *result) *finding.Node {
 	for _, reason := range reasons {
 		if n := r.skipped[reason]; n > 0 {
 			left := finding.Left{Reason: reason, Count: n}
-			if reason == skipDenied {
+			switch reason {
+			case skipDenied:
 				left.Hint = r.hint
+			case skipMemory:
+				left.Hint = "give the agent a larger memory limit"
 			}
 			d.Skipped = append(d.Skipped, left)
 		}

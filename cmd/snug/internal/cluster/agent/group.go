@@ -22,7 +22,15 @@ type group struct {
 	worked bool           // a process has used CPU time since the previous scan
 	turn   int            // spreads the work that is not done at every scan
 	limits *limits.Limits // nil = unknown
-	detail *limits.Limits // up to detailEvery scans old
+	detail *detail        // up to detailEvery scans old
+}
+
+// detail is the part of limits that is read rarely.
+type detail struct {
+	weight, shares limits.Value[int]
+	requests       []float64
+	events         limits.MemoryEvents
+	host           limits.Value[int64]
 }
 
 const (
@@ -36,11 +44,16 @@ const (
 
 // newGroup returns the group of a /proc/PID/cgroup with a process in it.
 func newGroup(text string, pid int) *group {
-	g := &group{text: text, place: podid.Parse(text), turn: pid}
-	if g.key = keyOfPlace(g.place); g.place.PodUID == "" && g.place.ContainerID == "" {
-		g.key = "~" + ownGroup(text)
+	return &group{text: text, place: podid.Parse(text), key: keyOfGroup(text), turn: pid}
+}
+
+// keyOfGroup returns the key of a /proc/PID/cgroup.
+func keyOfGroup(text string) string {
+	at := podid.Parse(text)
+	if at.PodUID == "" && at.ContainerID == "" {
+		return "~" + ownGroup(text)
 	}
-	return g
+	return keyOfPlace(at)
 }
 
 func (g *group) close() {
@@ -74,7 +87,7 @@ func (s *scanner) hasRoom(open, more int) bool {
 	} else {
 		files += open * filesPerGroup
 	}
-	return files <= s.maxFiles
+	return files <= s.bounds.files
 }
 
 // readGroups reads the limits of all groups with Go processes, once per group, and stores
@@ -135,6 +148,12 @@ func (s *scanner) readGroups(ctx context.Context) error {
 	}
 	for _, p := range s.known {
 		p.settle(p.in.limits, s.window)
+		if s.named { // sizing is by workload
+			if err := s.pace.rest(ctx); err != nil {
+				return err
+			}
+			p.lookAtFiles(s)
+		}
 	}
 	return nil
 }
@@ -163,10 +182,10 @@ func (g *group) read(tree fs.FS, anew, whole bool) *limits.Limits {
 			continue
 		}
 		if d := g.detail; whole {
-			g.detail = &l
+			g.detail = &detail{l.CPU.Weight, l.CPU.Shares, l.CPU.Requests, l.Memory.Events, l.Memory.Host}
 		} else {
-			l.CPU.Weight, l.CPU.Shares, l.CPU.Requests = d.CPU.Weight, d.CPU.Shares, d.CPU.Requests
-			l.Memory.Events, l.Memory.Host = d.Memory.Events, d.Memory.Host
+			l.CPU.Weight, l.CPU.Shares, l.CPU.Requests = d.weight, d.shares, d.requests
+			l.Memory.Events, l.Memory.Host = d.events, d.host
 		}
 		return &l
 	}

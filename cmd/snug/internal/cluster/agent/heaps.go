@@ -177,7 +177,7 @@ func (a *Agent) readHeap(c *finding.Container) *finding.LastHeap {
 		Memory: c.Unreclaimable.N, Limit: c.MemoryLimit.N, Holders: []finding.HeapHolder{},
 	}
 	begin := cpuTime()
-	err = holding(p, h)
+	err = holding(p, proc.NewBudget(a.scanner.budgets.ctx, heapLook, a.scanner.budgets.sum), h)
 	if p.Same() != nil {
 		return nil // it ended meanwhile
 	}
@@ -191,8 +191,8 @@ func (a *Agent) readHeap(c *finding.Container) *finding.LastHeap {
 }
 
 // holding adds the functions that hold most.
-func holding(p *proc.Process, h *finding.LastHeap) error {
-	r, err := holders.OpenProcess(p)
+func holding(p *proc.Process, b *proc.Budget, h *finding.LastHeap) error {
+	r, err := holders.OpenProcess(p, b)
 	if err != nil {
 		return err
 	}

@@ -96,6 +96,9 @@ const (
 	programs
 	skipped
 	memoryRead
+	maxOpen
+	maxKnown
+	droppedAll
 
 	metricCount
 )
@@ -187,6 +190,9 @@ func newRegistry() *registry {
 		programs:    {"snug_agent_programs", gauge, "Distinct known executables.", nil},
 		skipped:     {"snug_agent_processes_skipped", gauge, "Processes that the last scan skipped, by reason.", []string{"reason"}},
 		memoryRead:  {"snug_agent_memory_read", gauge, "1 if the agent reads the memory of processes, 0 with --no-mem.", nil},
+		maxOpen:     {"snug_agent_max_open_files", gauge, "Files that the agent keeps open at most: a share of its memory limit.", nil},
+		maxKnown:    {"snug_agent_max_processes", gauge, "Go processes that the agent looks at at most, for its memory limit. Absent if it has none.", nil},
+		droppedAll:  {"snug_agent_detail_dropped_total", counter, "Go processes that were known and are left out since, because the agent has no memory for more.", nil},
 	}
 }
 
@@ -311,6 +317,11 @@ func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64)
 	if d == nil {
 		return nil, nil
 	}
+	s.number(maxOpen, float64(a.maxOpen.Load()))
+	if most := a.maxKnown.Load(); most > 0 {
+		s.number(maxKnown, float64(most))
+	}
+	s.number(droppedAll, float64(a.dropped.Load()))
 	s.number(scanSeconds, d.Scan.Seconds)
 	s.number(scanCPU, d.Scan.CPU)
 	s.number(scanEvery, a.opts.Interval.Seconds())

@@ -3,8 +3,10 @@
 package agent
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +19,17 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(t.Nano())
+}
+
+// threadTime returns the CPU time that f takes in this goroutine.
+func threadTime(f func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var begin, end unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &begin)
+	f()
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &end)
+	return time.Duration(end.Nano() - begin.Nano())
 }
 
 // sysFile is a file that is read by system calls alone. To open an [os.File] takes four more.
@@ -66,6 +79,19 @@ func openBelow(dir *os.File, name string) (f sysFile, err error, ok bool) {
 		return -1, nil, false
 	}
 	return sysFile(fd), nil, true
+}
+
+// ownBytes returns an upper bound of this process's memory that cannot be reclaimed, with the kernel's for its open files;
+// 0 = unknown.
+func ownBytes() int64 {
+	var size, resident, shared int64
+	text, _ := os.ReadFile("/proc/self/statm")
+	n, _ := fmt.Sscan(string(text), &size, &resident, &shared)
+	open, err := os.ReadDir("/proc/self/fd")
+	if n != 3 || err != nil {
+		return 0
+	}
+	return (resident-shared)*int64(os.Getpagesize()) + int64(len(open))*fileBytes
 }
 
 // spareFiles is the number of files left for everything else than processes and groups.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -35,12 +36,13 @@ const (
 
 // process is a known Go process.
 type process struct {
-	p       *proc.Process
-	closed  bool             // p is closed, and opened again at each scan
-	group   string           // its /proc/PID/cgroup; "" = unknown
-	in      *group           // of the last scan
-	tick    int              // the last scan that found it
-	moments []observe.Moment // of the window, spaced; the first is its beginning
+	p       *proc.Process // nil = closed
+	closed  bool          // p is opened again at each scan
+	group   string        // its /proc/PID/cgroup; "" = unknown
+	key     string        // of the group
+	in      *group        // of the last scan
+	tick    int           // the last scan that found it
+	moments []earlier     // of the window, spaced; the first is its beginning
 	last    observe.Moment
 	prev    observe.Moment // of the previous scan; Go is nil at the first
 	quota   changing[float64]
@@ -61,9 +63,14 @@ type process struct {
 }
 
 // lookAtFiles reads the resident pages of files: often at the start, then rarely, because they hardly change.
-func (e *process) lookAtFiles() {
+func (e *process) lookAtFiles(s *scanner) {
 	if at := e.last.At; at.Sub(e.filesAt) >= e.filesFor {
-		files, code := proc.FilesOf(e.last.Go.Pid)
+		p, err := proc.OpenWithin(e.last.Go.Pid, s.budget(proc.OneLook, e.group))
+		if err != nil {
+			return // it ended meanwhile
+		}
+		defer p.Close()
+		files, code := p.Files()
 		e.files, e.code, e.filesAt, e.filesFor = float64(files), float64(code), at, min(2*e.filesFor+10*time.Second, 10*time.Minute)
 	}
 }
@@ -71,7 +78,7 @@ func (e *process) lookAtFiles() {
 func (e *process) close() {
 	if !e.closed {
 		e.p.Close()
-		e.closed = true
+		e.p, e.closed = nil, true
 	}
 }
 
@@ -97,6 +104,7 @@ func (e *process) again(s *scanner) bool {
 	if !e.closed && s.keepsProcesses() {
 		e.p.KeepStat()
 	}
+	e.p.Allow(proc.NewBudget(s.budgets.ctx, knownLook, nil))
 	// What worked a scan ago probably works still: its state is read with its memory.
 	rests, whole := e.rested && !isYoung(before) && before.Rests(e.p), wholeEvery
 	if rests {
@@ -124,7 +132,7 @@ const filesPerProcess = 3
 
 // keepsProcesses reports whether processes stay open: those that are known need at most half of the
 // files.
-func (s *scanner) keepsProcesses() bool { return len(s.known)*filesPerProcess <= s.maxFiles/2 }
+func (s *scanner) keepsProcesses() bool { return len(s.known)*filesPerProcess <= s.bounds.files/2 }
 
 // due reports whether a process is due for work that is done at every nth scan, n = every.
 func (s *scanner) due(g *goproc.Facts, every int) bool { return (s.tick+g.Pid)%every == 0 }
@@ -145,7 +153,7 @@ func (e *process) note(s *scanner, g *goproc.Facts) {
 // moved records that a process has changed its cgroups. The new limits and counters are not
 // comparable with the old ones, and the change is no resize.
 func (e *process) moved(text string) {
-	e.group = text
+	e.group, e.key = text, keyOfGroup(text)
 	e.quota, e.memory = changing[float64]{}, changing[int64]{}
 	e.last.Limits, e.moments = nil, nil
 }
@@ -168,19 +176,46 @@ func (e *process) settle(l *limits.Limits, over time.Duration) {
 		e.last.Limits, e.shared = observe.OnCPUs(l, e.last.Go.CPUs), l
 	}
 	// Findings follow what happened in the window, and what is kept may be of one that began earlier.
-	if !same || e.last.Go != e.prev.Go || now.Sub(e.active) <= over || len(e.moments) > 0 && e.moments[0].At.Before(e.active) {
+	if !same || e.last.Go != e.prev.Go || now.Sub(e.active) <= over || len(e.moments) > 0 && e.moments[0].at.Before(e.active) {
 		e.kept, e.box, e.full = nil, nil, nil
 	}
 	if l != nil {
 		e.quota.note(l.CPU.Quota, now)
 		e.memory.note(l.Memory.Hard, now)
 	}
-	if n := len(e.moments); n == 0 || now.Sub(e.moments[n-1].At) >= over/(maxMoments-1)-over/100 {
-		e.moments = append(e.moments, e.last)
+	if n := len(e.moments); n == 0 || now.Sub(e.moments[n-1].at) >= over/(maxMoments-1)-over/100 {
+		e.moments = append(e.moments, earlierOf(&e.last))
 	}
 	old := 0
-	for old < len(e.moments)-1 && now.Sub(e.moments[old].At) > over {
+	for old < len(e.moments)-1 && now.Sub(e.moments[old].at) > over {
 		old++
 	}
 	e.moments = slices.Delete(e.moments, 0, old)
+}
+
+// earlier is the part of a moment that a later one is compared with. A moment has ten times as many bytes.
+type earlier struct {
+	at          time.Time
+	cpu         time.Duration
+	collections figure.Of[uint32]
+	collector   figure.Of[goproc.CPUClasses]
+	throttle    *limits.Throttle // nil = the limits are unknown
+}
+
+func earlierOf(m *observe.Moment) earlier {
+	e := earlier{at: m.At, cpu: m.Go.Stat.CPU, collections: m.Go.Collections, collector: m.Go.CPU}
+	if m.Limits != nil {
+		e.throttle = new(m.Limits.CPU.Throttle)
+	}
+	return e
+}
+
+// moment returns a moment with these figures alone.
+func (e *earlier) moment() *observe.Moment {
+	m := &observe.Moment{At: e.at, Go: &goproc.Facts{Collections: e.collections, CPU: e.collector}}
+	m.Go.Stat.CPU = e.cpu
+	if e.throttle != nil {
+		m.Limits = &limits.Limits{CPU: limits.CPU{Throttle: *e.throttle}}
+	}
+	return m
 }

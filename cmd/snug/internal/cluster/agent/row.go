@@ -51,7 +51,7 @@ func addLimits(c *finding.Container, before, now *limits.Limits) {
 		"memory.unreclaimable_bytes": "memory_unreclaimable_bytes", "cpu.periods": "periods", "memory.events.oom_kills": "oom_kills",
 	}
 	for _, gap := range now.Unknown {
-		if field := names[gap.Field]; field != "" {
+		if field := names[gap.Field]; field != "" && !gap.Other {
 			c.Unknown = append(c.Unknown, finding.Gap{Field: field, File: finding.UTF8(gap.File), Why: finding.UTF8(gap.Why)})
 		}
 	}
@@ -74,11 +74,9 @@ func (e *process) whole(podSets *bool) finding.NodeProcess {
 	f := observe.Facts(g, l)
 	f.PodSets = podSets
 	if begin := e.begin(); begin == nil {
-		observe.SinceStart(f, g, l)
+		observe.SinceStart(f, g)
 	} else {
-		now := e.last
-		now.Go = new(*g) // to Rates, the same facts are those of a process that has ended
-		observe.Rates(f, begin, &now)
+		observe.Rates(f, begin, &e.last)
 	}
 	r := finding.NodeProcess{Process: observe.Row(g, l, rules.Check(f)), Defaults: map[string]string{}, CPUTotal: g.Stat.CPU.Seconds()}
 	if r.Name = finding.UTF8(path.Base(g.Path)); g.Path == "" {
@@ -121,10 +119,10 @@ func (e *process) whole(podSets *bool) finding.NodeProcess {
 
 // begin returns the moment at which the window begins; nil = it is this one.
 func (e *process) begin() *observe.Moment {
-	if len(e.moments) == 0 || !e.moments[0].At.Before(e.last.At) {
+	if len(e.moments) == 0 || !e.moments[0].at.Before(e.last.At) {
 		return nil
 	}
-	return &e.moments[0]
+	return e.moments[0].moment()
 }
 
 // rates adds the CPU use since the previous scan, and the garbage collections of the window.

@@ -19,12 +19,14 @@ const (
 	skipEnded    = "ended"            // it ended, or became another program, during the scan
 	skipZombie   = "zombie"           // it has ended, and its parent has not waited for it
 	skipDenied   = finding.LeftDenied // the agent lacks the rights, so it may be Go or not
+	skipMuch     = "too-much"         // it has more mapped than is looked at, or others took the scan's budget
 	skipStarting = "starting"         // it has not run its own program yet, and looks like its parent
 	skipError    = "error"            // any other error
+	skipMemory   = "memory"           // the agent has no memory for more, see crowd
 )
 
 // reasons lists all reasons, so that each is a series from the first scan on.
-var reasons = [...]string{skipDenied, skipEnded, skipError, skipStarting, skipZombie}
+var reasons = [...]string{skipDenied, skipEnded, skipError, skipMemory, skipStarting, skipMuch, skipZombie}
 
 const (
 	// settling is the number of scans that inspect a new process that is not Go's every time:
@@ -40,9 +42,14 @@ type scanner struct {
 	outside  bool
 	node     *node // where to read limits; nil = this machine
 	self     int
-	maxFiles int // how many may stay open
+	maxFiles int // how many may be open, whatever the memory
+	bounds   bounds
+	own      func() (used, limit int64) // see ownMemory
+	setHeap  func(int64)                // nil = none
 	pace     pacer
 	window   time.Duration // see windowOf
+	whole    bool          // the sum of what a scan reads has no bound
+	budgets  budgets       // of this scan
 	named    bool          // containers have names, so the document lists those without Go too
 
 	tick   int
@@ -51,6 +58,12 @@ type scanner struct {
 	others map[int]other
 	groups map[string]*group // by the text of /proc/PID/cgroup
 	at     time.Time         // of the last scan
+
+	most    int               // Go processes that may be known; 0 = no bound
+	out     map[string]*crowd // by the keys of groups
+	dropped int               // known processes that were left out
+	shed    int               // the scan that last changed most
+	met     int               // processes, since the memory was last looked at
 
 	bystanders   map[string]*bystander // by keyOfPlace
 	unplaced     int                   // the last scan that could not inspect a process in an unknown container
@@ -65,8 +78,10 @@ type other struct {
 	due    int // the scan that inspects it again
 	tick   int // the last scan that found it
 	in     *bystander
+	out    *crowd               // of a Go process that is left out; nil = it is not
 	code   int64                // bytes of code that it had mapped at the last look, see proc.CodeOf
 	beside *finding.Unsupported // Go code in it; nil = none
+	much   string               // why it is unknown what it is or has; "" = it is known
 }
 
 // result is the outcome of one scan.
@@ -90,6 +105,11 @@ func (s *scanner) scan(ctx context.Context) (*result, error) {
 	}
 	s.at = now
 	s.tick++
+	entries = inTurn(entries, s.budgets.late)
+	s.begin(ctx, s.whole)
+	used, limit := s.own()
+	s.fit(limit)
+	s.fits(used, limit, r)
 	if s.node != nil {
 		s.node.scan = s.tick
 	}
@@ -113,6 +133,7 @@ func (s *scanner) scan(ctx context.Context) (*result, error) {
 		}
 	}
 	maps.DeleteFunc(s.others, func(_ int, o other) bool { return o.tick != s.tick })
+	s.takeIn()
 	return r, s.readGroups(ctx)
 }
 
@@ -133,10 +154,15 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 		o = other{mark: entry.Mark}
 	}
 	o.tick = s.tick
+	if seen && s.isOut(&o, r) {
+		s.others[pid] = o
+		return false
+	}
 	if seen && s.tick < o.due {
 		s.pass(pid, o, r)
 		return false
 	}
+	o.much = ""
 	delete(s.others, pid)
 	id, err := proc.ExeOf(pid)
 	switch {
@@ -163,8 +189,12 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 	is, known := s.files.IsGo(id)
 	if !known || is {
 		r.processes++
-		if s.meet(pid, r) {
+		if o.out = nil; s.meet(entry, &o, r) {
 			return true
+		}
+		if o.out != nil {
+			o.in, _ = s.bystanderOf(pid)
+			o.due, s.others[pid] = s.tick+groupEvery, o
 		}
 		if is, known = s.files.IsGo(id); !known || is {
 			s.noteUnseen(pid)
@@ -179,6 +209,11 @@ func (s *scanner) visit(entry proc.Entry, r *result) bool {
 
 // pass records a process that is not a Go program, and when to inspect it again.
 func (s *scanner) pass(pid int, o other, r *result) {
+	if o.much != "" {
+		s.tooMuch(pid, o.much, r)
+		s.others[pid] = o
+		return
+	}
 	if !o.kernel {
 		r.processes++
 	}
@@ -232,14 +267,30 @@ func denial(pid int) string {
 }
 
 // meet inspects a process for the first time, and reports whether it is a Go process.
-func (s *scanner) meet(pid int, r *result) bool {
-	p, err := proc.Open(pid)
+func (s *scanner) meet(entry proc.Entry, o *other, r *result) bool {
+	if s.met++; s.met%checkEvery == 0 {
+		used, limit := s.own()
+		s.fits(used, limit, r)
+	}
+	pid := entry.Pid
+	group := s.groupOf(pid)
+	if o.out = s.out[keyOfGroup(group)]; o.out != nil {
+		s.noteOut(o.out, r)
+		return false
+	}
+	b := s.budget(proc.OneLook, group)
+	p, err := proc.OpenWithin(pid, b)
 	if err != nil {
 		r.skipped[skipReason(err)]++
 		return false
 	}
 	g := s.look(p)
 	switch {
+	case b.Over() != nil, errors.Is(g.Err, proc.ErrTooMuch):
+		o := other{mark: entry.Mark, tick: s.tick}
+		o.due, o.much = s.again(b)
+		r.processes-- // pass counts it
+		s.pass(pid, o, r)
 	case g.Err != nil:
 		r.skipped[skipReason(g.Err)]++
 	case !g.Exe.IsGo:
@@ -250,7 +301,11 @@ func (s *scanner) meet(pid int, r *result) bool {
 		r.skipped[skipStarting]++
 	default:
 		e := &process{p: p}
-		e.note(s, g)
+		if e.note(s, g); !s.admit(e.key, r) {
+			o.out = s.out[e.key]
+			s.noteOut(o.out, r)
+			break
+		}
 		e.active = e.last.At
 		if s.known[pid] = e; !s.keepsProcesses() {
 			e.close()
@@ -283,12 +338,7 @@ func skipReason(err error) string {
 }
 
 func (s *scanner) close() {
-	for _, p := range s.known {
-		p.close()
-	}
-	for _, g := range s.groups {
-		g.close()
-	}
+	s.closeFiles()
 	if s.node != nil {
 		s.node.close()
 	}

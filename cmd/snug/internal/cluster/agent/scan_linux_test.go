@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	runtime.GC()
+	sparse(os.Getenv("AGENT_TEST_SPARSE"))
 	fmt.Println("ready")
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -234,7 +235,7 @@ func TestScanShort(t *testing.T) {
 
 // TestHasRoom: processes that were opened while they were few stay open, and their files count.
 func TestHasRoom(t *testing.T) {
-	s := &scanner{open: 55, maxFiles: 10 * filesPerGroup}
+	s := &scanner{open: 55, bounds: bounds{files: 10 * filesPerGroup}}
 	if !s.hasRoom(5, 0) || s.hasRoom(5, 1) || s.hasRoom(6, 0) {
 		t.Errorf("room for 5 groups beside 55 processes: %t; 5 and 1: %t; 6: %t", s.hasRoom(5, 0), s.hasRoom(5, 1), s.hasRoom(6, 0))
 	}

@@ -28,6 +28,11 @@ const (
 	maxConns = 32
 	// maxMade bounds the answers that are made at a time.
 	maxMade = 2
+	// clientShare and clientBurst bound the CPU time for one client's answers: a share of one CPU, after as much as
+	// hundreds of pages take. requestCost is that of a request beside its answer, and byteCost that of a byte sent.
+	clientShare, clientBurst, requestCost, byteCost = 0.1, 3 * time.Second, time.Millisecond, time.Nanosecond
+	// refusePause is the time before a client is told that it asks too often, over a connection that then closes.
+	refusePause = 250 * time.Millisecond
 	// shutdownTimeout bounds the requests that are in progress when the agent ends.
 	shutdownTimeout = 5 * time.Second
 )
@@ -67,12 +72,14 @@ func (a *Agent) server(l net.Listener) (*http.Server, net.Listener) {
 	if a.opts.Guard != nil {
 		handler = a.opts.Guard.Handler(handler, []string{"/", "/findings", "/metrics", "/needs"}, []string{"/healthz"})
 	}
-	l = &bound.Listener{Listener: l, Max: maxConns}
+	a.conns.Max = maxConns
+	l = &bound.Listener{Listener: l, Conns: &a.conns}
+	requests := &bound.Budget{Max: maxConns}
 	if a.opts.Certificate != nil {
 		l = tls.NewListener(l, &tls.Config{GetCertificate: a.opts.Certificate, MinVersion: tls.VersionTLS12})
 	}
 	return &http.Server{
-		Handler:     handler,
+		Handler: requests.Requests(handler), ConnContext: bound.Context,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 	}, l
 }
@@ -85,17 +92,30 @@ func (a *Agent) server(l net.Listener) (*http.Server, net.Listener) {
 //	/needs     what sizing needs of each workload
 //	/healthz   200 while scans succeed, else 503
 func (a *Agent) Handler() http.Handler {
-	turn := make(chan struct{}, maxMade)
+	turns := bound.NewTurns(maxMade)
+	a.rate.Share, a.rate.Burst = clientShare, clientBurst
 	answers := func(made func(*http.Request) answer) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			select {
-			case turn <- struct{}{}:
-			case <-r.Context().Done():
+			client := bound.Client(r.Context())
+			if wait := a.rate.Wait(client); wait > 0 {
+				_ = pause(r.Context(), refusePause)
+				w.Header().Set("Connection", "close")
+				w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+				http.Error(w, "this client asks too often", http.StatusTooManyRequests)
 				return
 			}
-			made := made(r)
-			<-turn // only the making has turns: no other client waits for one that does not read
-			made.write(w)
+			leave, ok := turns.Take(r.Context(), writeTimeout)
+			if !ok {
+				notNow("too many requests at the same time").write(w)
+				return
+			}
+			var answer answer
+			took := threadTime(func() {
+				defer leave() // only the making has turns: no other client waits for one that does not read
+				answer = made(r)
+			})
+			a.rate.Spend(client, took+requestCost+time.Duration(answer.size())*byteCost)
+			answer.write(w)
 		}
 	}
 	mux := http.NewServeMux()
@@ -125,6 +145,13 @@ type answer struct {
 // notNow returns an answer for what may succeed later.
 func notNow(why string) answer { return answer{text: []byte(why + "\n"), failed: true} }
 
+func (a answer) size() int {
+	if a.before != nil {
+		return a.before.size + len(a.text)
+	}
+	return len(a.text)
+}
+
 func (a answer) write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", cmp.Or(a.kind, "text/plain; charset=utf-8"))
@@ -138,7 +165,7 @@ func (a answer) write(w http.ResponseWriter) {
 		_, _ = w.Write(a.text)
 		return
 	}
-	h.Set("Content-Length", strconv.Itoa(a.before.size+len(a.text)))
+	h.Set("Content-Length", strconv.Itoa(a.size()))
 	b := bufio.NewWriterSize(w, 64<<10)
 	a.before.write(b)
 	_, _ = b.Write(a.text)
@@ -147,6 +174,14 @@ func (a answer) write(w http.ResponseWriter) {
 
 func (a *Agent) scraped(*http.Request) answer {
 	var self promtext.Page
+	_, cut := a.conns.Held()
+	self.Family("snug_agent_cut_total", "Connections that clients lost because they held too many (reason=client), or most while all were taken (full), and requests refused because a client asks too often (rate).", promtext.Counter)
+	for _, c := range []struct {
+		reason string
+		n      int64
+	}{{"client", cut.Client}, {"full", cut.Full}, {"rate", a.rate.Refused()}} {
+		self.Sample(float64(c.n), promtext.Text(promtext.Label{Name: "reason", Value: c.reason}))
+	}
 	self.Self(finding.NewBuild().Version)
 	return answer{kind: promtext.ContentType, before: a.metrics(), text: self.Bytes()}
 }

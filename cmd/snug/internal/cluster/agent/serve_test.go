@@ -276,7 +276,7 @@ func TestMetricsConventional(t *testing.T) {
 // TestMetricsEmpty: before the first scan there are only series of the agent.
 func TestMetricsEmpty(t *testing.T) {
 	got := gathered(t, idle(nil, 0))
-	if len(got) != 3 || got["snug_agent_scans_total{}"] != 0 || got["snug_build_info{version=devel}"] != 1 {
+	if len(got) != 6 || got["snug_agent_cut_total{reason=full}"] != 0 || got["snug_agent_scans_total{}"] != 0 || got["snug_build_info{version=devel}"] != 1 {
 		t.Errorf("%v", got)
 	}
 }

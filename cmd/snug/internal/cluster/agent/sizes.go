@@ -22,6 +22,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
@@ -83,16 +84,11 @@ func newSizes(dir, node string, every time.Duration, note func(string)) *sizes {
 }
 
 func readState(name, node string) (*needs.Document, error) {
-	// Stat before opening, which would wait for the writer of a pipe.
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, needs.ErrForeign
-	}
-	f, err := os.Open(name)
+	text, err := bounded.ReadFile(name, needs.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	d, err := needs.Decode(f)
+	d, err := needs.Decode(bytes.NewReader(text))
 	if err == nil && d.Node != node {
 		return nil, errors.New("it is that of the node " + message.Typed(d.Node))
 	}
@@ -213,7 +209,6 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 	for i := range c.Processes {
 		resident += float64(c.Processes[i].Memory.N)
 		if e := known[c.Processes[i].PID]; e != nil {
-			e.lookAtFiles()
 			files += e.files
 			code = max(code, e.code) // they may share it
 		}

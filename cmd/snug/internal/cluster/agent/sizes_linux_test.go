@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -74,6 +75,7 @@ func TestSizesOfPods(t *testing.T) {
 	}
 	a := newAgent(t, Options{Names: names, State: dir})
 	scan(t, a)
+	time.Sleep(100 * time.Millisecond) // what held for less than 50 ms is forgotten
 	for _, c := range children {
 		fmt.Fprintln(c.in, "hold")
 		c.says("done")

@@ -1,96 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bound bounds the connections of a server, so that no client takes them from the others.
+// Package bound shares what a server has among its clients, so that none takes it from the others.
 package bound
 
 import (
 	"context"
+	"errors"
 	"net"
+	"net/http"
 	"net/netip"
-	"sync"
+	"time"
 )
 
-// Listener has at most Max connections at a time. A further one takes the place of another: of those that
-// never served anything first, and among these the oldest of the client that has most. So clients that do not
-// read, or never ask, lose their own connections, and a probe from elsewhere, or an API server, which has
-// long connections in use, keeps its own.
+// Listener accepts connections within a Budget. One that is cut is closed at once.
 type Listener struct {
 	net.Listener
-	Max int // above 0
-
-	mu   sync.Mutex
-	open []*Conn // oldest first
+	Conns *Budget
+	// Rate bounds new connections, each of which costs ConnCost; nil = no bound.
+	Rate *Rate
 }
+
+// ConnCost is the CPU time of a new connection with its TLS handshake.
+const ConnCost = time.Millisecond
 
 // Conn is a connection of a Listener.
 type Conn struct {
 	net.Conn
-	of     *Listener
-	client netip.Addr // the zero Addr = unknown
-	served bool
+	client netip.Addr
+	share  *Share
 }
 
 // Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &Conn{Conn: conn, client: clientAt(conn.RemoteAddr())}
+		if l.Rate != nil {
+			if l.Rate.Wait(c.client) > 0 {
+				c.cut()
+				continue
+			}
+			l.Rate.Spend(c.client, ConnCost)
+		}
+		c.share = l.Conns.Open(c.client, c.cut)
+		c.share.Hold(1)
+		return c, nil
 	}
-	c := &Conn{Conn: conn, of: l}
-	if from, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
-		c.client = from.Addr().Unmap().WithZone("")
-	}
-	l.mu.Lock()
-	l.open = append(l.open, c)
-	var out *Conn
-	if len(l.open) > l.Max {
-		out = l.last()
-	}
-	l.mu.Unlock()
-	if out != nil {
-		_ = out.Close()
-	}
-	return c, nil
 }
 
-// last returns the connection that goes first: the oldest of the client with most of those that never served
-// anything; of all, if each did. Of several such clients it is the one whose connection is oldest.
-func (l *Listener) last() *Conn {
-	for _, served := range []bool{false, true} {
-		count := map[netip.Addr]int{}
-		most := 0
-		for _, c := range l.open {
-			if c.served == served {
-				count[c.client]++
-				most = max(most, count[c.client])
-			}
-		}
-		for _, c := range l.open {
-			if c.served == served && count[c.client] == most {
-				return c
-			}
-		}
+// cut closes a connection that its client lost.
+func (c *Conn) cut() {
+	if t, ok := c.Conn.(*net.TCPConn); ok {
+		_ = t.SetLinger(0) // the kernel forgets what the client has not read
 	}
-	return nil
+	_ = c.Conn.Close()
 }
 
 // Close closes the connection.
 func (c *Conn) Close() error {
-	l := c.of
-	l.mu.Lock()
-	for i, o := range l.open {
-		if o == c {
-			l.open = append(l.open[:i], l.open[i+1:]...)
-			break
-		}
-	}
-	l.mu.Unlock()
+	c.share.Close()
 	return c.Conn.Close()
 }
 
 type key struct{}
 
-// Context is an [http.Server.ConnContext]: Served then finds the connection. It sees through TLS.
+// Context is an [http.Server.ConnContext]: it keeps the connection for Requests. It sees through TLS.
 func Context(ctx context.Context, conn net.Conn) context.Context {
 	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = t.NetConn()
@@ -101,11 +78,60 @@ func Context(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// Served records that the connection of a request has served something of use.
-func Served(ctx context.Context) {
+// Client returns the client of a request, by its context.
+func Client(ctx context.Context) netip.Addr {
 	if c, ok := ctx.Value(key{}).(*Conn); ok {
-		c.of.mu.Lock()
-		c.served = true
-		c.of.mu.Unlock()
+		return c.client
 	}
+	return netip.Addr{}
+}
+
+// ErrCut is the cause why the context of a request ended that its client lost.
+var ErrCut = errors.New("the client holds too much")
+
+// endTimeout bounds the end of a request that was cut: the answer says so.
+const endTimeout = time.Second
+
+type end struct{}
+
+// Open returns a Share of b for a request. If its client loses it, the request ends.
+func Open(ctx context.Context, b *Budget) *Share {
+	stop, ok := ctx.Value(end{}).(func())
+	if !ok {
+		stop = func() {}
+	}
+	return b.Open(Client(ctx), stop)
+}
+
+// Requests serves requests, in HTTP/2 the streams, within a Budget. A request counts until its answer is sent:
+// a client that does not read it holds it. Each request makes its connection the last used one.
+func (b *Budget) Requests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(key{}).(*Conn); ok {
+			c.share.Used()
+		}
+		control := http.NewResponseController(w)
+		ctx, cancel := context.WithCancelCause(r.Context())
+		ended := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(ended)
+			if context.Cause(ctx) == ErrCut {
+				now := time.Now()
+				_ = control.SetReadDeadline(now)
+				_ = control.SetWriteDeadline(now.Add(endTimeout))
+			}
+		})
+		defer func() {
+			if !stop() {
+				<-ended // w ends with this call
+			}
+			cancel(nil)
+		}()
+		r = r.WithContext(context.WithValue(ctx, end{}, func() { cancel(ErrCut) }))
+		share := Open(r.Context(), b)
+		defer share.Close()
+		share.Hold(1)
+		next.ServeHTTP(w, r)
+		_ = control.Flush()
+	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 const (
@@ -92,23 +93,19 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 		return nil, errors.New(message.Reason(err))
 	}
 	defer response.Body.Close()
-	body := io.LimitReader(response.Body, maxAnswer+1)
 	if response.StatusCode != http.StatusOK {
-		return nil, refusal(response.Status, body)
+		return nil, refusal(response.Status, response.Body)
 	}
-	text, err := io.ReadAll(body)
-	switch {
-	case err != nil:
+	text, err := bounded.ReadAll(response.Body, maxAnswer)
+	if err != nil {
 		return nil, errors.New(message.Reason(err))
-	case len(text) > maxAnswer:
-		return nil, errors.New("its document is too large")
 	}
 	return text, nil
 }
 
 // refusal returns the error of an answer: the message of the API server, or the agent's.
 func refusal(status string, body io.Reader) error {
-	text, _ := io.ReadAll(io.LimitReader(body, 4096))
+	text, _ := bounded.ReadAll(body, 4096)
 	var said struct{ Message string }
 	if json.Unmarshal(text, &said) != nil || said.Message == "" {
 		said.Message, _, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")

@@ -20,6 +20,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 const (
@@ -96,7 +97,7 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 		return nil, failed(unanswered(err))
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxQuery+1))
+	text, err := bounded.ReadAll(response.Body, maxQuery)
 	if err != nil {
 		return nil, failed(unanswered(err))
 	}
@@ -109,8 +110,6 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 	}
 	var all []sample
 	switch err := json.Unmarshal(text, &a); {
-	case len(text) > maxQuery:
-		return nil, failed("it is too long")
 	case (err != nil || a.Status == "") && response.StatusCode == http.StatusOK:
 		return nil, failed("its answer is not that of a Prometheus")
 	case err != nil || a.Status == "":

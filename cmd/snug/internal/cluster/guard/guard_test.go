@@ -60,11 +60,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// guarded returns a handler behind a Guard, which notes in notes.
-func guarded(t *testing.T, s *server, notes *[]string) (http.Handler, *Guard) {
+// client returns a client of an API server.
+func client(t testing.TB, api *httptest.Server) *rest.Client {
 	t.Helper()
-	api := httptest.NewTLSServer(s)
-	t.Cleanup(api.Close)
 	token, ca := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "ca.crt")
 	if err := errors.Join(os.WriteFile(token, []byte("agent"), 0o600),
 		os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}), 0o600)); err != nil {
@@ -74,8 +72,16 @@ func guarded(t *testing.T, s *server, notes *[]string) (http.Handler, *Guard) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return client
+}
+
+// guarded returns a handler behind a Guard, which notes in notes.
+func guarded(t *testing.T, s *server, notes *[]string) (http.Handler, *Guard) {
+	t.Helper()
+	api := httptest.NewTLSServer(s)
+	t.Cleanup(api.Close)
 	var mu sync.Mutex
-	g := New(client, func(text string) { mu.Lock(); *notes = append(*notes, text); mu.Unlock() })
+	g := New(client(t, api), func(text string) { mu.Lock(); *notes = append(*notes, text); mu.Unlock() })
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "secret of "+r.URL.Path) })
 	return g.Handler(next, []string{"/", "/findings", "/metrics"}, []string{"/healthz"}), g
 }
@@ -209,5 +215,51 @@ func TestMany(t *testing.T) {
 	n := s.reviews.Load()
 	if w := get(h, "/metrics", "Bearer reader"); w.Code != 200 || s.reviews.Load() != n {
 		t.Errorf("%d, asked again: %t", w.Code, s.reviews.Load() != n)
+	}
+}
+
+// TestKeep: only a full table gives up answers: first those that are over or no permission, and all if that is
+// not enough.
+func TestKeep(t *testing.T) {
+	now := time.Now()
+	later := now.Add(time.Second)
+	for _, c := range []struct {
+		name                string
+		may, over, refusals int // answers that are kept
+		left                int
+	}{
+		{"empty", 0, 0, 0, 1},
+		{"one place is free", 1, 1, maxKept - 3, maxKept},
+		{"full, of permissions", maxKept, 0, 0, 1},
+		{"full, one refusal", maxKept - 1, 0, 1, maxKept},
+		{"full, one is over", maxKept - 1, 1, 0, maxKept},
+		{"full, none is a permission", 0, 1, maxKept - 1, 1},
+	} {
+		g := New(nil, nil)
+		g.now = func() time.Time { return now }
+		add := func(n, status int, until time.Time) {
+			for range n {
+				g.kept[[32]byte{byte(len(g.kept)), byte(len(g.kept) >> 8)}] = answer{status, until}
+			}
+		}
+		add(c.may, http.StatusOK, later)
+		add(c.over, http.StatusOK, now)
+		add(c.refusals, http.StatusForbidden, later)
+		g.keep([32]byte{31: 1}, http.StatusUnauthorized)
+		if a, ok := g.known([32]byte{31: 1}); len(g.kept) != c.left || !ok || a.status != http.StatusUnauthorized {
+			t.Errorf("%s: %d answers, want %d; the new one %v", c.name, len(g.kept), c.left, a)
+		}
+	}
+}
+
+// TestLongToken: the API server is asked about the longest token, and not about a longer one.
+func TestLongToken(t *testing.T) {
+	var notes []string
+	s := &server{}
+	h, _ := guarded(t, s, &notes)
+	for extra, want := range []int64{1, 1} {
+		if get(h, "/metrics", "Bearer "+strings.Repeat("x", maxToken+extra)); s.reviews.Load() != want {
+			t.Errorf("%d reviews after a token of %d bytes more than the bound", s.reviews.Load(), extra)
+		}
 	}
 }

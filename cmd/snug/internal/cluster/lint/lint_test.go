@@ -157,6 +157,22 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+// TestFixIsPlan: a fix names no other number than snug's. The runtime's own is 2 below one core.
+func TestFixIsPlan(t *testing.T) {
+	for cpu, want := range map[string]string{
+		"500m":  "GOMAXPROCS=1; then measure",
+		"1":     "GOMAXPROCS=2, or none for programs of Go 1.26 and later; then measure",
+		"1100m": "GOMAXPROCS=2, or none for programs of Go 1.26 and later; then measure",
+	} {
+		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - {name: a, image: a, resources: {limits: {cpu: " + cpu +
+			"}}, env: [{name: GOMAXPROCS, value: \"16\"}]}\n"
+		found := lint.Check([]*manifest.File{manifest.Parse("p.yaml", []byte(text))}, nil).Found
+		if f := found[len(found)-1]; f.ID != "procs-above-quota" || f.Fix != want {
+			t.Errorf("a limit of %s: %s, the fix %q, want %q", cpu, f.ID, f.Fix, want)
+		}
+	}
+}
+
 // TestIDs: each id is explained exactly once, here or in package vet or rules, and each folder
 // belongs to a rule.
 func TestIDs(t *testing.T) {

@@ -196,11 +196,11 @@ func resizeFix(reference bool, name string) string {
 	if reference {
 		return "restartPolicy: RestartContainer, or no " + name
 	}
-	return "no " + name + " if the program follows its limit by itself (Go 1.25 for GOMAXPROCS, snug/auto for both)"
+	return "no " + name + " if the program follows its limit by itself (Go 1.26 for GOMAXPROCS, snug/auto for both)"
 }
 
 // staleFix is the fix for a literal under an autoscaler, by variable.
 var staleFix = map[string]string{
-	"GOMAXPROCS": `a resourceFieldRef to limits.cpu with divisor "1", or none for programs of Go 1.25 and later`,
+	"GOMAXPROCS": `a resourceFieldRef to limits.cpu with divisor "1"; above one core also none` + goProgram,
 	"GOMEMLIMIT": `a resourceFieldRef to limits.memory or requests.memory with divisor "1"; or a program with snug/auto, which follows its limit; or controlledValues: RequestsOnly`,
 }

@@ -3,11 +3,13 @@
 package lint
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -31,8 +33,10 @@ func (s *subject) follows() (yes, no bool) {
 	return yes, !yes
 }
 
-// pins finds a GOMAXPROCS that keeps Go 1.25 from following the CPU limit. If the program is
-// unknown, it reports only a reference to the limit, which gives what the runtime would use.
+// pins finds a GOMAXPROCS that keeps Go from following the CPU limit. If the program is
+// unknown, it reports only a reference to the limit. Below one core the plan's own number, which
+// is not the runtime's, is right. Only an edit that leaves the plan's number is offered. Go 1.25 does
+// not find the limit on nodes with cgroup v1 (internal/cgroup, RuntimeDir), so it is information and no fix.
 func pins(s *subject) {
 	k := s.knobs["GOMAXPROCS"]
 	limit, limited := s.cpuLimit()
@@ -49,54 +53,77 @@ func pins(s *subject) {
 		byLimit = r.refers("limits.cpu")
 	}
 	at := s.at(k)
-	const none = "no GOMAXPROCS"
+	severity, where := finding.SeverityWarning, ""
+	if s.program.Go.Minor == 25 {
+		severity, where = finding.SeverityInfo, " on nodes with cgroup v2"
+	}
+	fix := "no GOMAXPROCS" + where
+	n, known := int64(0), false
+	if k.known {
+		n, known = procsOf(k.text)
+	}
+	own, right := int64(0), int64(0)
+	if limited {
+		own, right = runtimeProcs(limit.q.Milli()), advised(limit.q.Milli())
+		if known && n == right {
+			severity = finding.SeverityInfo
+		}
+		if own != right {
+			fix = "GOMAXPROCS=" + formatted(right)
+		}
+	}
 	yes, no := s.follows()
 	switch {
-	case no || !yes && !byLimit:
+	case no || !yes && !byLimit || known && limited && n == right && n != own:
 	case !yes:
 		f := s.report("gomaxprocs-pins", finding.SeverityInfo, at,
-			"programs of Go 1.25 and later set GOMAXPROCS from the CPU limit and follow it when it changes; the variable ends that",
-			none+" if the program is built by Go 1.25 or later with a go line of 1.25 or later; snug check --image NAME=FILE checks that")
+			"programs of Go 1.26 and later set GOMAXPROCS from the CPU limit and follow it when it changes; the variable ends that",
+			fix+" if the program is built by Go 1.26 or later with a go line of 1.25 or later; snug check --image NAME=FILE checks that")
 		f.Evidence = gives(r, finding.UnitCount)
 	case byLimit:
-		f := s.report("gomaxprocs-pins", finding.SeverityWarning, at,
-			"the program is built by "+s.program.Version+", which sets GOMAXPROCS from the CPU limit and follows it when it changes; the variable ends that", none)
+		f := s.report("gomaxprocs-pins", severity, at,
+			"the program is built by "+s.program.Version+", which"+where+" sets GOMAXPROCS from the CPU limit and follows it when it changes; the variable ends that", fix)
 		f.Evidence = gives(r, finding.UnitCount)
-		f.edit(s.c.RemoveEnv(k.env))
+		if own == right && where == "" {
+			f.edit(s.c.RemoveEnv(k.env))
+		}
 	case k.known && limited:
-		n, ok := procsOf(k.text)
-		own := runtimeProcs(limit.q.Milli())
-		if !ok || n > own {
+		if !known || n > own {
 			return // other rules report it
 		}
-		// A lower literal may be intended.
-		severity := finding.SeverityWarning
-		if r == nil && n < own {
+		if r == nil && n < own { // it may be intended
 			severity = finding.SeverityInfo
 		}
 		f := s.report("gomaxprocs-pins", severity, at,
-			"the program is built by "+s.program.Version+", which uses "+strconv.FormatInt(own, 10)+" Ps for the CPU limit of "+limit.q.String()+
-				" and follows it when it changes; GOMAXPROCS="+k.text+" ends that", none)
+			"the program is built by "+s.program.Version+", which"+where+" uses "+formatted(own)+" Ps for the CPU limit of "+limit.q.String()+
+				" and follows it when it changes; GOMAXPROCS="+k.text+" ends that", fix)
 		f.Evidence = []finding.Evidence{
 			{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: raw(k)},
 			{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
 		}
-		if r == nil && n == own && k.in == s.o {
+		if r == nil && n == own && own == right && k.in == s.o && where == "" {
 			f.edit(s.c.RemoveEnv(k.env))
 		}
 	}
 }
 
-// runtimeProcs returns the runtime's own GOMAXPROCS for a CPU limit: rounded up, at least 2.
-func runtimeProcs(milli int64) int64 { return max(2, (milli+999)/1000) }
+// runtimeProcs returns the runtime's own GOMAXPROCS for a CPU limit, where there are CPUs enough.
+func runtimeProcs(milli int64) int64 { return int64(plan.GoProcs(float64(milli) / 1000)) }
 
-// advised returns the GOMAXPROCS that snug chooses for a CPU limit: the runtime's own, but 1 below one
-// core (internal/plan, minProcs).
+// advised returns the GOMAXPROCS that snug chooses for a CPU limit; the runtime's for one above any machine's.
 func advised(milli int64) int64 {
-	if milli < 1000 {
-		return 1
+	return cmp.Or(plan.ProcsForLimit(float64(milli)/1000, &plan.Policy{}), runtimeProcs(milli))
+}
+
+// goProgram says when a container needs no GOMAXPROCS. Below one core the runtime takes 2 Ps, and snug 1.
+const goProgram = " for programs of Go 1.26 and later"
+
+// orNone adds to a fix that no GOMAXPROCS gives the same value, if it does.
+func orNone(milli int64) string {
+	if runtimeProcs(milli) != advised(milli) {
+		return ""
 	}
-	return runtimeProcs(milli)
+	return ", or none" + goProgram
 }
 
 // procs returns a literal GOMAXPROCS.
@@ -108,9 +135,6 @@ func (s *subject) procs() (int64, bool) {
 	return procsOf(k.text)
 }
 
-// gross is how many times the CPU limit a GOMAXPROCS may be without a warning (experiments/real).
-const gross = 4
-
 // aboveLimit finds a GOMAXPROCS above the CPU limit.
 func aboveLimit(s *subject) {
 	limit, ok := s.cpuLimit()
@@ -120,12 +144,12 @@ func aboveLimit(s *subject) {
 	}
 	k := s.knobs["GOMAXPROCS"]
 	severity := finding.SeverityInfo
-	if n*1000 >= gross*limit.q.Milli() {
+	if plan.TooManyProcs(int(n), float64(limit.q.Milli())/1000) {
 		severity = finding.SeverityWarning
 	}
 	f := s.report("procs-above-quota", severity, s.at(k),
 		"GOMAXPROCS is "+k.text+" and the CPU limit is "+limit.q.String()+": the threads use up the quota early in each period, then all are throttled",
-		"GOMAXPROCS="+strconv.FormatInt(advised(limit.q.Milli()), 10)+", or none for programs of Go 1.25 and later; then measure")
+		"GOMAXPROCS="+formatted(advised(limit.q.Milli()))+orNone(limit.q.Milli())+"; then measure")
 	f.Evidence = []finding.Evidence{
 		{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: k.text},
 		{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
@@ -148,12 +172,18 @@ func blind(s *subject) {
 			id, why = "gated-off", "and its go line is below 1.25, so it does not read the CPU limit"
 		}
 		whose, fix := "node's", `GOMAXPROCS from resourceFieldRef limits.cpu, divisor "1"`
+		add, can := s.c.AddReference(e.Name, e.Resource)
+		if e.Value != "" || s.o.Form != manifest.Kubernetes {
+			fix = "GOMAXPROCS=" + formatted(advised(limit.q.Milli()))
+		}
 		if s.o.Form != manifest.Kubernetes {
-			whose, fix = "machine's", "GOMAXPROCS="+strconv.FormatInt((limit.q.Milli()+999)/1000, 10)
+			whose = "machine's"
+		} else if e.Value != "" {
+			add, can = s.c.AddEnv(e.Name, e.Value)
 		}
 		f := s.report(id, finding.SeverityInfo, s.c.At(),
 			"the program is built by "+s.program.Version+", "+why+" of "+limit.q.String()+": GOMAXPROCS is the number of the "+whose+" CPUs", fix)
-		f.edit(s.c.AddReference(e.Name, e.Resource))
+		f.edit(add, can)
 	}
 }
 
@@ -186,9 +216,13 @@ func (s *subject) isGo() bool {
 func leftovers(s *subject) {
 	if p := &s.program; p.Automaxprocs != "" {
 		if yes, _ := s.follows(); yes && s.knobs["GOMAXPROCS"] == nil && !s.opaque() {
-			s.report("automaxprocs-pins", finding.SeverityWarning, s.c.At(),
+			fix := "a program without automaxprocs"
+			if limit, ok := s.cpuLimit(); ok && limit.q.Milli() < 1000 {
+				fix += ", and GOMAXPROCS=1 as it gives here"
+			}
+			s.report("automaxprocs-pins", severityOf("automaxprocs-pins"), s.c.At(),
 				"the program is built by "+p.Version+" with automaxprocs "+p.Automaxprocs+", which sets GOMAXPROCS once, rounded down; the runtime then no longer follows the CPU limit",
-				"a program without automaxprocs; snug vet --fix removes it")
+				fix)
 		}
 	}
 	k := s.knobs["AUTOMEMLIMIT"]

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -57,7 +59,7 @@ func procsDivisor(s *subject) {
 	if k == nil || unit != "" {
 		return
 	}
-	_, resource := k.resource()
+	kind, resource := k.resource()
 	d, ok := divisor(k.env)
 	if resource != "cpu" || !ok || d.IsOne() {
 		return
@@ -68,10 +70,10 @@ func procsDivisor(s *subject) {
 	} else {
 		message += "1000 Ps for each core"
 	}
-	f := s.report("gomaxprocs-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, `divisor: "1", or no GOMAXPROCS for programs of Go 1.25 and later`)
+	f := s.report("gomaxprocs-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, `divisor: "1"; above one core also no GOMAXPROCS`+goProgram)
 	f.Evidence = gives(k, finding.UnitCount)
 	if k.name == "GOMAXPROCS" {
-		f.edit(s.o.SetDivisor(k.env))
+		f.edit(s.mendProcs(k, kind, s.o.SetDivisor))
 	}
 }
 
@@ -120,11 +122,33 @@ func (s *subject) instead(k *knob) string {
 			return ""
 		}
 	}
-	v := s.in.vpas[s.o.Namespace+"/"+s.o.Kind+"/"+s.o.Name]
-	if limit.from == "a LimitRange" || covers(v, s.c, "limits", "memory") || s.c.Resize["memory"].Set() {
+	if s.changes(limit, "memory") {
 		return ""
 	}
 	return s.fitting()
+}
+
+// changes reports whether a limit of a resource may be another one in the pods to come, or in running ones.
+func (s *subject) changes(limit amount, resource string) bool {
+	v := s.in.vpas[s.o.Namespace+"/"+s.o.Kind+"/"+s.o.Name]
+	return limit.from == "a LimitRange" || covers(v, s.c, "limits", resource) || s.c.Resize[resource].Set()
+}
+
+// mendProcs returns the edit that mends a reference of GOMAXPROCS. If the mended reference, to kind.cpu, would not give
+// the plan's number for the limit, it returns one that sets that number, or none if a request was meant.
+func (s *subject) mendProcs(k *knob, kind string, mend func(*manifest.Env) (manifest.Edit, bool)) (manifest.Edit, bool) {
+	limit, ok := s.cpuLimit()
+	of := s.in.amount(s.o, s.p, s.c, kind, "cpu")
+	if !ok && kind == "requests" && of.state == limits.Known && podpatch.ByReference(of.q.Milli()) != plan.ProcsForRequest(float64(of.q.Milli())/1000, &plan.Policy{}) {
+		return manifest.Edit{}, false // the plan's number for a request is another
+	}
+	if !ok || k.of != s.c || of.state != limits.Known || s.changes(limit, "cpu") || podpatch.ByReference(of.q.Milli()) == advised(limit.q.Milli()) {
+		return mend(k.env)
+	}
+	if kind == "limits" {
+		return s.o.SetLiteral(k.env, formatted(advised(limit.q.Milli())))
+	}
+	return manifest.Edit{}, false
 }
 
 // setReference returns the edit that sets a literal, or the one that mends the reference if there is no literal, or
@@ -174,8 +198,12 @@ func wrongResource(s *subject) {
 		}
 		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource), k.called(name)+" refers to "+k.env.Resource.Text+what, fix)
 		f.Evidence = gives(k, finding.UnitCount)
-		if k.name == name {
-			f.edit(s.setReference(k, value, func(*manifest.Env) (manifest.Edit, bool) { return s.o.Replace(k.env.Resource, right) }))
+		mend := func(*manifest.Env) (manifest.Edit, bool) { return s.o.Replace(k.env.Resource, right) }
+		switch kind, _, _ := strings.Cut(right, "."); k.name {
+		case "GOMAXPROCS":
+			f.edit(s.mendProcs(k, kind, mend))
+		case name:
+			f.edit(s.setReference(k, value, mend))
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (l *Linter) Manifests() []*manifest.File {
 // Document returns the answer.
 func (l *Linter) Document() *finding.Lint {
 	d := &finding.Lint{
-		Head: finding.NewHead(finding.KindLint), Inputs: l.Inputs, Findings: []finding.LintMistake{}, Ignored: l.result.Ignored, Unknown: []finding.Gap{},
+		Head: finding.NewHead(finding.KindLint), Inputs: l.Inputs, Findings: make([]finding.LintMistake, 0, len(l.fixed)+len(l.result.Found)), Ignored: l.result.Ignored, Unknown: []finding.Gap{},
 	}
 	l.writable = map[string]bool{}
 	for i := range l.Sources {

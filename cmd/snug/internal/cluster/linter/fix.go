@@ -4,9 +4,7 @@ package linter
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -329,22 +327,17 @@ var (
 
 // writeOne replaces a file if it is still as it was read. It refuses a file with several
 // hard links, because the others would keep the old text.
-func (l *Linter) writeOne(s *lintSource, old []byte) error {
-	info, err := os.Stat(s.Path)
-	if err != nil {
-		return err
-	}
-	if outfile.Links(info) > 1 {
-		return errLinked
-	}
-	return outfile.ReplaceChecked(s.Path, s.Manifest.Text, func() error {
-		r, err := untrusted.Open(context.Background(), s.Path, untrusted.Limits{Bytes: manifest.MaxBytes})
+func (l *Linter) writeOne(s *lintSource, text []byte) error {
+	return outfile.ReplaceChecked(s.Path, s.Manifest.Text, func(old *os.File) error {
+		info, err := old.Stat()
 		if err != nil {
 			return err
 		}
-		defer r.Close()
-		now, err := io.ReadAll(r)
-		if err == nil && (r.Packed || !bytes.Equal(now, old)) {
+		if outfile.Links(info) > 1 {
+			return errLinked
+		}
+		now, err := untrusted.ReadAll(old, manifest.MaxBytes)
+		if err == nil && !bytes.Equal(now, text) {
 			err = errMeanwhile
 		}
 		return err

@@ -43,6 +43,7 @@ type Linter struct {
 	batch    manifest.Batch
 	writable map[string]bool // by path; set by Document
 
+	out        []string // links out of the directories
 	unrendered unrendered
 	templates  map[string][]string // lines of sources of templates
 }
@@ -51,6 +52,7 @@ type Linter struct {
 type lintSource struct {
 	Path     string
 	Named    bool           // by the user, not found in a directory
+	root     string         // the directory that is checked; "" = the working directory
 	writable bool           // it can be fixed
 	packed   bool           // compressed with gzip
 	Manifest *manifest.File // nil for drop-ins, which are part of their unit
@@ -80,7 +82,7 @@ type Options struct {
 }
 
 // New returns a linter.
-func New(o Options) *Linter { return &Linter{Options: o} }
+func New(o Options) *Linter { return &Linter{Options: o, batch: manifest.Batch{Frugal: true}} }
 
 // Gather runs the tools and reads the files and directories in args.
 func (l *Linter) Gather(args []string) error {
@@ -118,7 +120,7 @@ func (l *Linter) Gather(args []string) error {
 			l.walk(a)
 			continue
 		}
-		l.Sources = append(l.Sources, lintSource{Path: a, Named: true, writable: info.Mode().IsRegular()})
+		l.Sources = append(l.Sources, lintSource{Path: a, Named: true, root: filepath.Dir(a), writable: info.Mode().IsRegular()})
 	}
 	return l.read()
 }
@@ -157,12 +159,22 @@ func (l *Linter) walk(dir string) {
 		case ".yaml", ".yml", ".json":
 			yes = true
 		}
-		if yes && d.Type().IsRegular() {
+		switch {
+		case d.Type()&fs.ModeSymlink != 0 && envfiles.Out(dir, path):
+			if l.out = append(l.out, path); yes {
+				l.isOut(path)
+			}
+		case yes && d.Type().IsRegular():
 			files++
-			l.Sources = append(l.Sources, lintSource{Path: path, writable: true})
+			l.Sources = append(l.Sources, lintSource{Path: path, root: dir, writable: true})
 		}
 		return nil
 	})
+}
+
+// isOut notes a file that is not read because a link leads out of what is checked.
+func (l *Linter) isOut(path string) {
+	l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapKnobs, File: finding.UTF8(path), Why: envfiles.LinkOut})
 }
 
 // read reads all files, in parallel on all Ps.
@@ -191,6 +203,7 @@ func (l *Linter) read() error {
 	}
 	close(next)
 	all.Wait()
+	l.batch.Release()
 	for i := range l.Sources {
 		s := &l.Sources[i]
 		if s.err == nil {

@@ -40,6 +40,13 @@ func (l *Linter) renderAll() {
 			u.failed[dir] = "more than " + strconv.Itoa(maxRendered) + " charts and kustomizations in one run"
 			return
 		}
+		if slices.ContainsFunc(l.out, func(path string) bool {
+			inside, err := filepath.Rel(dir, path)
+			return err == nil && filepath.IsLocal(inside)
+		}) {
+			u.failed[dir] = envfiles.LinkOut
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), renderWithin)
 		defer cancel()
 		stdout, said, err := output(ctx, name, args)

@@ -89,6 +89,14 @@ func (l *Linter) envFiles() {
 				continue
 			}
 			tried[path] = true
+			root := l.Sources[i].root
+			if system, ok := manifest.SystemRoot(l.Sources[i].Path); ok {
+				root = system
+			}
+			if envfiles.Out(root, path) {
+				l.isOut(path)
+				continue
+			}
 			text, err := envfiles.Read(context.Background(), path)
 			if err != nil {
 				continue

@@ -5,6 +5,8 @@ package manifest
 import (
 	"bytes"
 	"io"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +22,10 @@ import (
 // again. The zero Batch is ready to use. Goroutines may read files concurrently, but only one may
 // make edits.
 type Batch struct {
+	Frugal bool // the memory of this process is bound to what is read; see collect
+
 	kept  atomic.Int64 // bytes, estimated
+	read  atomic.Int64 // bytes
 	long  sync.Mutex   // held while a long file is read
 	large sync.Mutex   // held while a large document is parsed
 	last  *tree        // of the last edit
@@ -72,6 +77,7 @@ func fill(text []byte, r io.Reader, size int) ([]byte, error) {
 // Parse parses one file of the batch. It does not keep the text of a file that does not affect a pod.
 func (b *Batch) Parse(name string, text []byte) *File {
 	size := int64(len(text))
+	b.collect(b.read.Add(size))
 	if b.kept.Add(size) > maxKept {
 		b.kept.Add(-size)
 		return &File{Name: name, batch: b, Problems: []Problem{{Line: 1, Why: tooMuch}}}
@@ -83,6 +89,21 @@ func (b *Batch) Parse(name string, text []byte) *File {
 		f.Text = nil
 	}
 	return f
+}
+
+// collect makes the collector keep the memory of this process below a multiple of what it has read, unless GOMEMLIMIT
+// is set. A tree is up to 30 times as large as its text, and GOGC alone would double that.
+func (b *Batch) collect(read int64) {
+	if b.Frugal && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(20<<20 + 45*read)
+	}
+}
+
+// Release gives back the memory of the trees of large files, which are not needed any more.
+func (b *Batch) Release() {
+	if b.read.Load() > longText/4 {
+		debug.FreeOSMemory()
+	}
 }
 
 const tooMuch = "too much for one run; the rest is not looked at"

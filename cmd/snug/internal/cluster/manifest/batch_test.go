@@ -58,8 +58,9 @@ func TestBatchFull(t *testing.T) {
 
 // TestManyObjects: dropped objects are reported.
 func TestManyObjects(t *testing.T) {
-	text := "kind: List\nitems:\n- &p {kind: Pod, spec: {containers: [{name: a}]}}\n" + strings.Repeat("- *p\n", maxObjects)
-	for name, text := range map[string]string{"of a list": text, "of two documents": strings.TrimSuffix(text, "- *p\n") + "---\n" + onePod + "---\n" + onePod} {
+	list := "---\nkind: List\nitems:\n" + strings.Repeat("- {kind: Pod, spec: {containers: [{name: a}]}}\n", 1000)
+	whole := strings.Repeat(list, maxObjects/1000)
+	for name, text := range map[string]string{"of lists": whole + list, "of documents": whole + "---\n" + onePod + "---\n" + onePod} {
 		f := Parse("f", []byte(text))
 		if len(f.Objects) != maxObjects || len(f.Problems) != 1 || f.Problems[0].Why != "more than 100000 objects in one file; the rest is not looked at" {
 			t.Errorf("%s: %d objects, %+v", name, len(f.Objects), f.Problems)

@@ -52,6 +52,9 @@ func (w *walker) compose(root *yaml.Node) bool {
 	}
 	w.full = len(names) == maxObjects
 	for i, n := range nodes {
+		if w.left <= 0 {
+			break
+		}
 		w.service(names[i], n)
 	}
 	return true
@@ -60,6 +63,7 @@ func (w *walker) compose(root *yaml.Node) bool {
 func (w *walker) service(name, n *yaml.Node) {
 	o := &Object{Form: Compose, Kind: "service", Name: name.Value, doc: w.doc, node: n}
 	c := &Container{Image: text(w.get(n, "image")), node: name}
+	w.makes(objectSize + partSize)
 	c.partial = c.Image == "" && w.get(n, "build") == nil || w.get(n, "extends") != nil
 	c.Resources.Limits = map[string]Field{}
 	limit := func(in *yaml.Node, key, as string) {
@@ -94,6 +98,7 @@ func (w *walker) service(name, n *yaml.Node) {
 func (w *walker) serviceEnv(n *yaml.Node) []Env {
 	var all []Env
 	add := func(name string, f Field, at *yaml.Node) {
+		w.makes(envSize)
 		e := Env{Name: name, Value: f, node: at, at: at}
 		if !f.Set() || strings.Contains(f.Text, "$") {
 			e.Value, e.From = Field{}, Elsewhere

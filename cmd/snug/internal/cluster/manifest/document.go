@@ -27,7 +27,10 @@ const (
 	maxNodes    = 2_000_000 // in one document, by an upper estimate
 	maxVisits   = 4_000_000 // of nodes; a followed alias counts again
 	maxDepth    = 60
-	maxObjects  = 100_000 // in one file
+	maxObjects  = 100_000  // in one file
+	freeDense   = 270_000  // nodes, by the estimate; beyond, one for each 1.8 bytes
+	freeNodes   = 20_000   // of aliases expanded; beyond, a document may grow to twice the estimate
+	freeMade    = 12 << 20 // bytes of what is read of a document; beyond, 20 times its text
 )
 
 // ErrTooLarge is the error of a stream with more than MaxBytes.
@@ -181,12 +184,16 @@ func (d *document) read() {
 		return
 	}
 	n := nodes(d.text)
-	if len(d.text) > maxDocument || n > maxNodes {
+	if len(d.text) > maxDocument || n > maxNodes || n > freeDense+len(d.text)*10/18 {
 		d.problem(0, "the document is too large")
 		return
 	}
 	defer d.file.batch.enter(n)()
 	root, err := parseYAML(d.text)
+	if err == errExpanded {
+		d.problem(0, err.Error())
+		return
+	}
 	if err != nil {
 		d.refuse(err)
 		return
@@ -195,12 +202,14 @@ func (d *document) read() {
 		return
 	}
 	before := len(d.file.Objects)
-	w := &walker{doc: d, left: maxVisits}
+	w := &walker{doc: d, left: maxVisits, room: freeMade + 20*len(d.text)}
 	if !w.compose(root) {
 		w.object(root, 0)
 	}
-	if w.left <= 0 {
-		d.problem(0, "the document is too large with its aliases expanded")
+	if w.left <= 0 { // half of an object would lack its limits
+		clear(d.file.Objects[before:])
+		d.file.Objects = d.file.Objects[:before]
+		d.problem(0, "the document is too large")
 	}
 	if w.full {
 		d.file.full = true
@@ -237,7 +246,33 @@ func parseYAML(text []byte) (root *yaml.Node, err error) {
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 {
 		return nil, nil
 	}
+	limit := freeNodes + 2*nodes(text)
+	if expanded(doc.Content[0], map[*yaml.Node]int{}, limit) >= limit {
+		return nil, errExpanded
+	}
 	return doc.Content[0], nil
+}
+
+var errExpanded = errors.New("the document is too large with its aliases expanded")
+
+// expanded counts a node and those below it, again for each alias, up to limit. sizes has those that aliases name.
+func expanded(n *yaml.Node, sizes map[*yaml.Node]int, limit int) int {
+	if n.Kind == yaml.AliasNode {
+		size, known := sizes[n.Alias]
+		if !known {
+			sizes[n.Alias] = freeNodes / 3 // for an alias within what it names
+			size = expanded(n.Alias, sizes, limit)
+			sizes[n.Alias] = size
+		}
+		return size
+	}
+	size := 1
+	for _, c := range n.Content {
+		if size += expanded(c, sizes, limit); size >= limit {
+			return limit
+		}
+	}
+	return size
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)

@@ -18,7 +18,15 @@ import (
 type walker struct {
 	doc  *document
 	left int
+	room int  // bytes for what is made of the nodes
 	full bool // there are more than maxObjects
+}
+
+// makes ends the walk when there is no room for size bytes.
+func (w *walker) makes(size int) {
+	if w.room -= size; w.room < 0 {
+		w.left = 0
+	}
 }
 
 // get returns the value of a key of a mapping. It follows aliases and merges with <<. nil = missing or
@@ -137,6 +145,7 @@ func (w *walker) object(n *yaml.Node, depth int) {
 		return
 	}
 	w.doc.file.Found++
+	w.makes(objectSize)
 	meta := w.get(n, "metadata")
 	o := &Object{
 		APIVersion: text(w.get(n, "apiVersion")), Kind: kind, Namespace: text(w.get(meta, "namespace")), Name: text(w.get(meta, "name")),
@@ -267,6 +276,7 @@ const knativeName = "user-container"
 func (w *walker) container(n *yaml.Node) *Container {
 	c := &Container{Name: text(w.get(n, "name")), Image: text(w.get(n, "image")), node: n, env: w.get(n, "env"), partial: w.doc.templated()}
 	c.Resources = w.resources(w.get(n, "resources"))
+	w.makes(partSize + fieldSize*(len(c.Resources.Limits)+len(c.Resources.Requests)))
 	for _, item := range w.items(c.env) {
 		if e, ok := w.variable(item); ok {
 			c.Env = append(c.Env, e)
@@ -299,6 +309,7 @@ func (w *walker) variable(item *yaml.Node) (Env, bool) {
 	if name == nil || e.Name == "" {
 		return Env{}, false
 	}
+	w.makes(envSize)
 	if value := w.get(n, "value"); value != nil {
 		e.Value = field(value)
 		e.at = value
@@ -342,6 +353,7 @@ func (w *walker) data(n *yaml.Node) []Env {
 		w.left--
 		key, value := follow(n.Content[i]), follow(n.Content[i+1])
 		if key != nil && value != nil && value.Kind == yaml.ScalarNode && (slices.Contains(knobNames, key.Value) || isString(value) && size.MatchString(value.Value)) {
+			w.makes(envSize)
 			all = append(all, Env{Name: key.Value, Value: field(value), at: value})
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 const (
@@ -50,7 +52,10 @@ var (
 
 // Decode reads a document, at most MaxBytes. It fails with one of the errors above, or that of r.
 func Decode(r io.Reader) (*Document, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	text, err := bounded.ReadAll(r, MaxBytes)
+	if errors.Is(err, bounded.ErrTooMuch) {
+		return nil, ErrForeign
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +63,10 @@ func Decode(r io.Reader) (*Document, error) {
 		Kind    string
 		Version int
 	}
-	if len(text) <= MaxBytes {
-		err = json.Unmarshal(text, &head)
-	}
+	err = json.Unmarshal(text, &head)
 	var syntax *json.SyntaxError
 	switch {
-	case len(text) > MaxBytes, head.Kind != kind && !errors.As(err, &syntax):
+	case head.Kind != kind && !errors.As(err, &syntax):
 		return nil, ErrForeign
 	case err != nil:
 		return nil, ErrBroken

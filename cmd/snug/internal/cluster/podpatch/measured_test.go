@@ -56,8 +56,11 @@ func TestMeasuredKey(t *testing.T) {
 	if key, _ := podpatch.MeasuredKey("shop", "Deployment/web.v1", "app"); key != "shop_Deployment_web.v1_app" {
 		t.Error(key)
 	}
-	if _, ok := podpatch.MeasuredKey("shop", "Deployment/"+strings.Repeat("a", 253), "app"); ok {
-		t.Error("a key that is too long")
+	for n, want := range map[int]bool{podpatch.MaxKeyLen: true, podpatch.MaxKeyLen + 1: false} {
+		name := strings.Repeat("a", n-len("shop_Deployment__app"))
+		if key, ok := podpatch.MeasuredKey("shop", "Deployment/"+name, "app"); ok != want || len(key) != n {
+			t.Errorf("a key of %d bytes, %d wanted: %t", len(key), n, ok)
+		}
 	}
 	if _, ok := podpatch.MeasuredKey("shop", "", "app"); ok {
 		t.Error("a key without a workload")

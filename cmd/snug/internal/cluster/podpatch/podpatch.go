@@ -74,7 +74,7 @@ type Policy struct {
 	// them on to their children.
 	OptIn bool
 	Round plan.Round
-	// MinProcs is the minimum of GOMAXPROCS, 0 = 1, which is what a reference gives.
+	// MinProcs is the minimum of GOMAXPROCS, 0 = package plan's.
 	MinProcs int
 	Memory   plan.Memory // the share of the memory limit; the zero Memory leaves a tenth, and at least 8 MiB
 	// RequestFactor is the number of Ps per requested core in containers without a CPU
@@ -210,33 +210,38 @@ func (p *Patch) procs(c *Container, policy *Policy) {
 		return
 	}
 	limit, limited := c.cpuLimit()
+	by := plan.Policy{Round: policy.Round, MinProcs: policy.MinProcs, RequestFactor: policy.RequestFactor}
 	switch {
 	case c.CPULimit.State == limits.Unknown:
 		p.because(UnknownLimit, knob, 0)
 	case !limited:
 		request, ok := c.CPURequest.Get()
-		if !(policy.RequestFactor > 0) || !ok || request <= 0 || request >= MaxMilli {
+		if !(policy.RequestFactor > 0) || !ok || request <= 0 {
 			p.because(NoCPULimit, knob, 0)
 			return
 		}
-		p.number(c, policy, plan.Hints{CPURequest: cores(request)}, ProcsRequest)
+		p.number(plan.ProcsForRequest(cores(request), &by), ProcsRequest)
 	case c.follows():
 		p.because(ProcsFollow, knob, 0)
-	case policy.Round == plan.Ceil && (policy.MinProcs <= 1 || limit > int64(policy.MinProcs-1)*1000):
-		p.set(Env{Name: knob, Resource: "limits.cpu"}, ProcsReference, (limit+999)/1000)
-		p.restart(c, policy, "cpu", knob)
 	default:
-		p.number(c, policy, plan.Hints{CPULimit: cores(limit)}, ProcsValue)
+		n := plan.ProcsForLimit(cores(limit), &by)
+		if policy.Round != plan.Ceil || n != ByReference(limit) {
+			p.number(n, ProcsValue)
+			return
+		}
+		p.set(Env{Name: knob, Resource: "limits.cpu"}, ProcsReference, n)
+		p.restart(c, policy, "cpu", knob)
 	}
 }
 
 func cores(milli int64) float64 { return float64(milli) / 1000 }
 
-// number sets package plan's GOMAXPROCS as a literal. Package plan returns none for more cores
-// than a machine can have.
-func (p *Patch) number(c *Container, policy *Policy, h plan.Hints, code string) {
-	in := plan.Input{Hints: h, Policy: plan.Policy{Round: policy.Round, MinProcs: max(1, policy.MinProcs), RequestFactor: policy.RequestFactor}}
-	n := plan.Decide(&in).GOMAXPROCS.Value
+// ByReference returns the number that a reference to a CPU limit with the divisor 1 gives: rounded up.
+// Source: k8s.io/kubernetes/pkg/api/v1/resource, convertResourceCPUToString.
+func ByReference(milli int64) int64 { return (milli + 999) / 1000 }
+
+// number sets GOMAXPROCS as a literal, unless package plan gives none: the cores are more than a machine can have.
+func (p *Patch) number(n int64, code string) {
 	if n <= 0 {
 		p.because(NoCPULimit, "GOMAXPROCS", 0)
 		return
@@ -280,8 +285,7 @@ func (p *Patch) memory(c *Container, policy *Policy) {
 		p.because(MemoryShared, knob, limit)
 		return
 	}
-	in := plan.Input{Hints: plan.Hints{MemoryLimit: limit}, Policy: plan.Policy{Memory: policy.Memory}}
-	n := plan.Decide(&in).GOMEMLIMIT.Value
+	n := plan.MemoryForLimit(limit, &plan.Policy{Memory: policy.Memory})
 	if n <= 0 {
 		p.because(MemorySmall, knob, limit)
 		return

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -54,7 +55,7 @@ type Config struct {
 
 	Memory        plan.Memory // a share of the limit; the zero Memory is the default
 	Round         plan.Round
-	MinProcs      int     // at least 1
+	MinProcs      int     // 0 = package plan's
 	RequestFactor float64 // Ps per requested core without a limit; 0 = no GOMAXPROCS
 	OverEnvFrom   bool    // containers with an envFrom are given variables too
 
@@ -85,17 +86,14 @@ type Wrong struct {
 
 func (w *Wrong) Error() string { return w.What }
 
-// maxText bounds a configuration, in bytes.
-const maxText = 1 << 20
+// MaxText bounds a configuration, in bytes.
+const MaxText = 1 << 20
 
 // Parse reads a configuration. Errors are of type *Wrong.
 func Parse(r io.Reader) (Config, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxText+1))
+	text, err := bounded.ReadAll(r, MaxText)
 	if err != nil {
-		return Config{}, &Wrong{What: err.Error(), Hint: "name a file that can be read"}
-	}
-	if len(text) > maxText {
-		return Config{}, &Wrong{What: "more than 1 MiB", Hint: "a configuration has a dozen lines; snug cluster policy --init prints one"}
+		return Config{}, &Wrong{What: err.Error(), Hint: "a configuration has a dozen lines; snug cluster policy --init prints one"}
 	}
 	c, err := parse([]byte(Default), Config{})
 	if err != nil {
@@ -217,8 +215,10 @@ func (c *Config) set(key string, n *yaml.Node) error {
 		hint = "ceil, floor or nearest"
 		c.Round, ok = plan.ParseRound(text)
 	case "minProcs":
-		hint = plan.Want("SNUG_MIN_PROCS")
-		c.MinProcs, ok = plan.ParseProcs(text)
+		hint = plan.Want("SNUG_MIN_PROCS") + ", or default"
+		if c.MinProcs = 0; text != "default" {
+			c.MinProcs, ok = plan.ParseProcs(text)
+		}
 	case "requestFactor":
 		hint = plan.Want("SNUG_REQUEST_FACTOR") + ", or 0"
 		if c.RequestFactor = 0; text != "0" {

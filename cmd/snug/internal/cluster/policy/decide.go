@@ -80,7 +80,7 @@ func (c *Config) DecideKnowing(p *Pod, name string, facts podpatch.Container) po
 	}
 	labelled, follows := p.Labels[ProcsLabel] == Enabled, p.Labels[ProcsLabel] == Disabled
 	if state := facts.Program.State; state == podpatch.Unknown || state == podpatch.NotGo && labelled {
-		facts.Program = podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 25}}
+		facts.Program = podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: plan.NewestKnown}}
 	}
 	facts.Program.Go.Blind = facts.Program.Go.Blind || labelled
 	facts.Opaque = facts.Opaque && !c.OverEnvFrom
@@ -93,7 +93,7 @@ func (c *Config) DecideKnowing(p *Pod, name string, facts podpatch.Container) po
 	}
 	// With Disabled, an old Go follows its limit by a library, but whether it supports
 	// GOMEMLIMIT still depends on its version.
-	facts.Program.Go = plan.Go{Minor: 25}
+	facts.Program.Go = plan.Go{Minor: plan.NewestKnown}
 	procs, memory := only(podpatch.Decide(&facts, how), "GOMAXPROCS"), only(patch, "GOMEMLIMIT")
 	return podpatch.Patch{Env: slices.Concat(procs.Env, memory.Env), Resize: procs.Resize, Reasons: slices.Concat(procs.Reasons, memory.Reasons), Instead: memory.Instead}
 }

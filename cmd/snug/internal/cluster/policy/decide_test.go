@@ -67,7 +67,7 @@ func TestDecideKnowing(t *testing.T) {
 // TestDecideFollows: a pod whose label says that it follows its CPU limit gets no GOMAXPROCS
 // from that limit, and without a limit what the policies give.
 func TestDecideFollows(t *testing.T) {
-	config := parsed(t, "requestFactor: 2\n")
+	config := parsed(t, "")
 	pod := &policy.Pod{Labels: map[string]string{policy.ProcsLabel: "disabled"}}
 	facts := podpatch.Container{
 		Program:  podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 22, Blind: true}},

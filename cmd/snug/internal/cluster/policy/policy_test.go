@@ -52,7 +52,7 @@ resize: off
 
 func TestParse(t *testing.T) {
 	want := policy.Config{
-		Name: "snug", Round: plan.Ceil, MinProcs: 1,
+		Name: "snug", Round: plan.Ceil, RequestFactor: 2,
 		Namespaces: []string{"kube-system", "kube-public", "kube-node-lease"}, Containers: []string{},
 		Check: policy.Warn, Resize: policy.Warn, LearnedNamespace: "snug", LearnedName: "snug-learned",
 	}

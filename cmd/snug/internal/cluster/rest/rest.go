@@ -13,13 +13,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 // podDir is where Kubernetes mounts the credentials of a pod for its API server.
@@ -118,13 +120,12 @@ func Namespace() string {
 	return strings.TrimSpace(string(text))
 }
 
-func readFile(name string, maxLen int64) ([]byte, error) {
-	f, err := os.Open(name)
+func readFile(name string, limit int64) ([]byte, error) {
+	text, err := bounded.ReadFile(name, limit)
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxLen))
+	return text, nil
 }
 
 // Refused is the error of an answer with another status than 2xx.
@@ -177,7 +178,7 @@ func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error)
 		return response.Body, nil
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(response.Body, maxToken))
+	text, _ := bounded.ReadAll(response.Body, maxToken)
 	return nil, &Refused{response.StatusCode, message(text), http.MethodGet + " " + path}
 }
 
@@ -221,7 +222,7 @@ func (c *Client) do(ctx context.Context, method, path, contentType string, body,
 		return err
 	}
 	defer response.Body.Close()
-	if text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer)); err != nil {
+	if text, err = bounded.ReadAll(response.Body, maxAnswer); err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if response.StatusCode/100 != 2 {

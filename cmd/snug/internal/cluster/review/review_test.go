@@ -202,7 +202,7 @@ func TestFit(t *testing.T) {
 		{"values of its own", "", oldGo, `containers: [{name: a, env: [{name: GOMEMLIMIT, value: 1GiB}, {name: GOMAXPROCS, value: "7"}], resources: {limits: {memory: 512Mi, cpu: 1}}}]`,
 			"a{GOMEMLIMIT=1GiB GOMAXPROCS=7}", "a GOMAXPROCS (pod-env-set); a GOMEMLIMIT (pod-env-set)"},
 		{"other variables", "", oldGo, `containers: [{name: a, env: [{name: A, value: b}], resources: {limits: {memory: 512Mi, cpu: 1}}}]`,
-			"a{A=b GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}", ""},
+			"a{A=b GOMAXPROCS=2 GOMEMLIMIT=460MiB}", "a GOMAXPROCS=2 (pod-procs-value); a GOMEMLIMIT=460MiB (pod-memory-share)"},
 		{"an empty env", "", enabled, `containers: [{name: a, env: [], resources: {limits: {memory: 512Mi}}}]`, "a{GOMEMLIMIT=460MiB}", ""},
 		{"a null env", "", enabled, `containers: [{name: a, env: null, resources: {limits: {memory: 512Mi}}}]`, "a{GOMEMLIMIT=460MiB}", ""},
 		{"an envFrom", "", oldGo, `containers: [{name: a, envFrom: [{configMapRef: {name: x}}], resources: {limits: {memory: 512Mi, cpu: 1}}}]`, "a{}", "a GOMAXPROCS (pod-env-opaque); a GOMEMLIMIT (pod-env-opaque)"},
@@ -210,9 +210,9 @@ func TestFit(t *testing.T) {
 		{"no limits", "", oldGo, `containers: [{name: a}, {name: b}]`, "a{} b{}", "a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit); b GOMAXPROCS (pod-no-cpu-limit); b GOMEMLIMIT (pod-no-memory-limit)"},
 		{"limits of 0", "", oldGo, `containers: [{name: a, resources: {limits: {memory: "0", cpu: "0"}}}]`, "a{}", "a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit)"},
 		{"limits above any machine", "", oldGo, `containers: [{name: a, resources: {limits: {memory: 9999Pi, cpu: 2M}}}]`, "a{}", ""},
-		{"an invalid limit", "", oldGo, `containers: [{name: a, resources: {limits: {memory: lots, cpu: "1"}}}]`, "a{GOMAXPROCS<limits.cpu/1}", "a GOMAXPROCS (pod-procs-reference)"},
+		{"an invalid limit", "", oldGo, `containers: [{name: a, resources: {limits: {memory: lots, cpu: "3"}}}]`, "a{GOMAXPROCS<limits.cpu/1}", "a GOMAXPROCS (pod-procs-reference)"},
 		{"a small limit", "", enabled, `containers: [{name: a, resources: {limits: {memory: 63Mi, cpu: 1}}}]`, "a{}", "a GOMAXPROCS (pod-procs-follow); a GOMEMLIMIT (pod-memory-small)"},
-		{"init and sidecar containers", "", restarts, `initContainers: [{name: i, resources: {limits: {memory: 1Gi, cpu: 1}}}, {name: s, restartPolicy: Always, resources: {limits: {memory: 1Gi, cpu: 1}}}], ` + one,
+		{"init and sidecar containers", "", restarts, `initContainers: [{name: i, resources: {limits: {memory: 1Gi, cpu: 500m}}}, {name: s, restartPolicy: Always, resources: {limits: {memory: 1Gi, cpu: 2}}}], ` + one,
 			"i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} s{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB cpu:RestartContainer} a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer}", ""},
 		{"the pod's limits, one container", "", oldGo, `resources: {limits: {memory: 1Gi, cpu: 2}}, initContainers: [{name: i}], containers: [{name: a}]`, "i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB}", ""},
 		{"the pod's limits, two containers", "", oldGo, `resources: {limits: {memory: 1Gi, cpu: 2}}, containers: [{name: a}, {name: b, resources: {limits: {memory: 100Mi}}}]`, "a{GOMAXPROCS<limits.cpu/1} b{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=90MiB}", ""},
@@ -220,7 +220,9 @@ func TestFit(t *testing.T) {
 			"a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-memory-shared); i GOMAXPROCS (pod-no-cpu-limit); i GOMEMLIMIT (pod-memory-shared); s GOMAXPROCS (pod-no-cpu-limit); s GOMEMLIMIT (pod-memory-shared)"},
 		{"an excluded container", "exclude: {containers: [b]}", enabled, `containers: [{name: a, resources: {limits: {memory: 1Gi}}}, {name: b, resources: {limits: {memory: 1Gi}}}]`, "a{GOMEMLIMIT=921MiB} b{}", "a GOMEMLIMIT=921MiB (pod-memory-share)"},
 		{"numbers", "round: floor\nminProcs: 2\nmemory: 50%", oldGo, one, "a{GOMAXPROCS=2 GOMEMLIMIT=256MiB}", "a GOMAXPROCS=2 (pod-procs-value); a GOMEMLIMIT=256MiB (pod-memory-share)"},
-		{"requests", "requestFactor: 2", enabled, `containers: [{name: a, resources: {requests: {cpu: 1200m}}}]`, "a{GOMAXPROCS=3}", "a GOMAXPROCS=3 (pod-procs-request)"},
+		{"requests, turned off", "requestFactor: 0", enabled, `containers: [{name: a, resources: {requests: {cpu: 1200m}}}]`, "a{}", "a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit)"},
+		{"a small request", "", enabled, `containers: [{name: a, resources: {requests: {cpu: 100m}}}]`, "a{GOMAXPROCS=2}", "a GOMAXPROCS=2 (pod-procs-request)"},
+		{"requests", "", enabled, `containers: [{name: a, resources: {requests: {cpu: 1200m}}}]`, "a{GOMAXPROCS=3}", "a GOMAXPROCS=3 (pod-procs-request)"},
 		{"Windows by its os", "", oldGo, "os: {name: windows}, " + one, "a{}", "a GOMAXPROCS (pod-windows); a GOMEMLIMIT (pod-windows)"},
 		{"Windows by its nodes", "", oldGo, "nodeSelector: {kubernetes.io/os: windows}, " + one, "a{}", "a GOMAXPROCS (pod-windows); a GOMEMLIMIT (pod-windows)"},
 		{"Linux", "", enabled, "os: {name: linux}, nodeSelector: {kubernetes.io/os: linux}, " + one, "a{GOMEMLIMIT=460MiB}", ""},
@@ -287,7 +289,7 @@ func TestFitKnowing(t *testing.T) {
 			"old": program(22, true), "ancient": program(18, true), "new": program(26, false), "line": program(26, true), "other": {State: podpatch.NotGo},
 		}[s.Container]
 	}}
-	limit := "resources: {limits: {memory: 512Mi, cpu: 1}}"
+	limit := "resources: {limits: {memory: 512Mi, cpu: 2}}"
 	spec := ""
 	for _, name := range []string{"old", "ancient", "new", "line", "other", "unknown"} {
 		spec += "{name: " + name + ", image: 'x:" + name + "', " + limit + "}, "
@@ -395,7 +397,7 @@ func TestFitBeside(t *testing.T) {
 	old := func(Subject) podpatch.Program {
 		return podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 22, Blind: true}}
 	}
-	const spec = "containers: [{name: a, env: [{name: GOMEMLIMIT, value: 460MiB}], resources: {limits: {memory: 512Mi, cpu: 1}}}]"
+	const spec = "containers: [{name: a, env: [{name: GOMEMLIMIT, value: 460MiB}], resources: {limits: {memory: 512Mi, cpu: 2}}}]"
 	for _, c := range []struct {
 		name, config string
 		program      func(Subject) podpatch.Program

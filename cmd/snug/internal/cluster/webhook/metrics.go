@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/bound"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/learned"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/review"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
@@ -39,7 +40,7 @@ type pathMetrics struct {
 var bounds = [...]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1}
 
 // refusals are the reasons for not answering a review.
-var refusals = []string{"busy", "large", "cut"}
+var refusals = []string{"busy", "share", "large", "cut"}
 
 // of returns the metrics of a path.
 func (m *metrics) of(path string) *pathMetrics {
@@ -87,7 +88,7 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			page.Sample(float64(paths[name].outcomes[o].Load()), promtext.Text(promtext.Label{Name: "outcome", Value: string(o)}, promtext.Label{Name: "path", Value: name}))
 		}
 	}
-	page.Family("snug_webhook_refused_total", "Reviews not answered, by path and reason: busy, large, cut.", promtext.Counter)
+	page.Family("snug_webhook_refused_total", "Reviews not answered, by path and reason: busy, share, large, cut.", promtext.Counter)
 	for _, name := range names {
 		for _, reason := range refusals {
 			page.Sample(float64(paths[name].reasons[reason].Load()), promtext.Text(promtext.Label{Name: "path", Value: name}, promtext.Label{Name: "reason", Value: reason}))
@@ -145,4 +146,21 @@ func Learned(k *learned.Keeper) func(*promtext.Page) {
 			p.Sample(float64(m.n), "")
 		}
 	}
+}
+
+// cut is the metric of what clients lost.
+func (w *Webhook) cut(p *promtext.Page) {
+	p.Family("snug_webhook_cut_total", "What clients lost because they held too much (reason=client), most while all was taken (full), or came too often (rate).", promtext.Counter)
+	sample := func(of, reason string, n int64) {
+		p.Sample(float64(n), promtext.Text(promtext.Label{Name: "of", Value: of}, promtext.Label{Name: "reason", Value: reason}))
+	}
+	for _, b := range []struct {
+		name string
+		of   *bound.Budget
+	}{{"connections", &w.conns}, {"requests", &w.requests}, {"review_memory", &w.bytes}, {"state_connections", &w.state}} {
+		_, cut := b.of.Held()
+		sample(b.name, "client", cut.Client)
+		sample(b.name, "full", cut.Full)
+	}
+	sample("connections", "rate", w.rate.Refused())
 }

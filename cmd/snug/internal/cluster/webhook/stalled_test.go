@@ -7,8 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -63,12 +63,15 @@ func (d *deaf) Write(b []byte) (int, error) {
 	return d.ResponseRecorder.Write(b)
 }
 
+// held returns the memory of all reviews.
+func held(w *Webhook) int64 { n, _ := w.bytes.Held(); return n }
+
 // TestDeaf: clients that do not read their answers do not delay others, and hold only the memory of
 // these answers.
 func TestDeaf(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
 	begun, reads, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	const size = 1 << 20
+	const size = 1 << 17 // all of them are of one client, which may hold a quarter of the memory
 	for range maxParallel {
 		go func() {
 			rw := &deaf{httptest.NewRecorder(), begun, reads}
@@ -82,8 +85,8 @@ func TestDeaf(t *testing.T) {
 	for range maxParallel {
 		<-begun
 	}
-	if turns, held := len(w.turn), w.held.Load(); turns != 0 || held == 0 || held > maxParallel*smallAnswer {
-		t.Errorf("%d turns are taken, %d bytes held", turns, held)
+	if n := held(w); n == 0 || n > maxParallel*firstBuffer {
+		t.Errorf("%d bytes held", n)
 	}
 	got := httptest.NewRecorder()
 	if w.Handler().ServeHTTP(got, httptest.NewRequest("POST", FitByPod, strings.NewReader(question))); got.Code != 200 {
@@ -93,13 +96,13 @@ func TestDeaf(t *testing.T) {
 	for range maxParallel {
 		<-done
 	}
-	if w.held.Load() != 0 {
-		t.Errorf("%d bytes held", w.held.Load())
+	if held(w) != 0 {
+		t.Errorf("%d bytes held", held(w))
 	}
 }
 
-// TestAnswers: an answer without room is refused, unless it is small; and a turn ends whatever the
-// outcome.
+// TestAnswers: an answer of more than a quarter of the memory is refused, and a turn and the memory are given back
+// whatever the outcome.
 func TestAnswers(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
 	m := w.metrics.of("fit/pod")
@@ -108,76 +111,43 @@ func TestAnswers(t *testing.T) {
 		w.answer(got, httptest.NewRequest("POST", FitByPod, strings.NewReader("x")), m, answer)
 		return got.Code
 	}
-	long := func(n int) func([]byte) ([]byte, review.Outcome) {
-		return func([]byte) ([]byte, review.Outcome) { return make([]byte, n), review.Fine }
-	}
-	for _, c := range []struct {
-		held int64
-		size int
-		code int
-	}{
-		{0, 1 << 20, 200},
-		{maxHeld - reserved - 1<<20, 1 << 20, 200},
-		{maxHeld - reserved - 1<<20, 1<<20 + 1, 503},
-		{maxHeld - smallReview, smallReview, 200},
-		{maxHeld - firstBuffer, smallAnswer, 200},
-		{maxHeld - firstBuffer + 1, smallAnswer, 503},
-	} {
-		w.held.Store(c.held)
-		if code := ask(long(c.size)); code != c.code || w.held.Load() != c.held {
-			t.Errorf("an answer of %d bytes beside %d: %d, then %d are held", c.size, c.held, code, w.held.Load())
+	for size, want := range map[int]int{1 << 20: 200, maxHeld / 4: 200, maxHeld/4 + 1: 503} {
+		if code := ask(func([]byte) ([]byte, review.Outcome) { return make([]byte, size), review.Fine }); code != want || held(w) != 0 {
+			t.Errorf("an answer of %d bytes: %d, then %d are held", size, code, held(w))
 		}
 	}
-	w.held.Store(0)
-	func() {
-		defer func() { _ = recover() }()
-		ask(func([]byte) ([]byte, review.Outcome) { panic("x") })
-		t.Error("no panic")
-	}()
-	if len(w.turn) != 0 || w.held.Load() != 0 {
-		t.Errorf("%d turns are taken, %d bytes held", len(w.turn), w.held.Load())
+	for range maxParallel { // more than the client has turns
+		func() {
+			defer func() { _ = recover() }()
+			ask(func([]byte) ([]byte, review.Outcome) { panic("x") })
+			t.Error("no panic")
+		}()
 	}
-}
-
-// TestHeld: reviews may hold maxHeld bytes, and release them.
-func TestHeld(t *testing.T) {
-	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
-	ask := func() int {
-		got := httptest.NewRecorder()
-		w.Handler().ServeHTTP(got, httptest.NewRequest("POST", FitByPod, strings.NewReader(question)))
-		return got.Code
-	}
-	w.held.Store(maxHeld - firstBuffer + 1)
-	if code := ask(); code != 503 {
-		t.Errorf("full: %d", code)
-	}
-	w.held.Store(maxHeld - firstBuffer)
-	if code := ask(); code != 200 || w.held.Load() != maxHeld-firstBuffer {
-		t.Errorf("with room: %d, %d held", code, w.held.Load())
+	if code := ask(func([]byte) ([]byte, review.Outcome) { return nil, review.Fine }); code != 200 || held(w) != 0 {
+		t.Errorf("%d, %d bytes held", code, held(w))
 	}
 }
 
 // TestRead: a body of any length is read whole, and what it takes is counted before.
 func TestRead(t *testing.T) {
-	for _, n := range []int{0, 1, firstBuffer - 1, firstBuffer, firstBuffer + 1, 300_000, maxReview} {
-		var all atomic.Int64
-		h := &held{all: &all}
+	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
+	for _, n := range []int{0, 1, firstBuffer - 1, firstBuffer, firstBuffer + 1, minBuffer, 300_000, maxReview} {
+		memory := w.bytes.Open(netip.Addr{}, func() {})
 		text := strings.Repeat("x", n)
-		buffer := new([]byte)
-		if err := h.read(iotest.DataErrReader(strings.NewReader(text)), buffer); err != nil || string(*buffer) != text || all.Load() < int64(cap(*buffer)) {
-			t.Errorf("%d bytes: %v, %d bytes, %d held of %d", n, err, len(*buffer), all.Load(), cap(*buffer))
+		got, again, err := w.read(iotest.DataErrReader(strings.NewReader(text)), memory)
+		if err != nil || string(got) != text || held(w) != int64(cap(got)) {
+			t.Errorf("%d bytes: %v, %d bytes, %d held of %d", n, err, len(got), held(w), cap(got))
 		}
-		if err := h.read(iotest.OneByteReader(strings.NewReader("again")), buffer); err != nil || string(*buffer) != "again" {
-			t.Errorf("%d bytes before: %v, %.10q", n, err, *buffer)
+		if again != nil {
+			w.keep(again)
+		}
+		if memory.Close(); held(w) != 0 {
+			t.Errorf("%d bytes: %d held", n, held(w))
 		}
 	}
-	var all atomic.Int64
-	all.Store(maxHeld - reserved - 1<<20)
-	h, buffer := &held{all: &all}, new([]byte)
-	if err := h.read(strings.NewReader(strings.Repeat("x", 2<<20)), buffer); err != errBusy || cap(*buffer) > 1<<20 {
-		t.Errorf("%v, %d bytes", err, cap(*buffer))
-	}
-	if h.hold(0); all.Load() != maxHeld-reserved-1<<20 {
-		t.Errorf("%d", all.Load())
+	w.bytes.Max = 4 << 20
+	memory := w.bytes.Open(netip.Addr{}, func() {})
+	if got, _, err := w.read(strings.NewReader(strings.Repeat("x", 2<<20)), memory); err != errShare || cap(got) > 1<<19 {
+		t.Errorf("%v, %d bytes", err, cap(got))
 	}
 }

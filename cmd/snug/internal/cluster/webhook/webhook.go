@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,22 +31,28 @@ const (
 
 const (
 	// maxReview bounds a review, in bytes. An object is sent with at most 3 MiB, and the
-	// review of an update has two.
-	maxReview = 8 << 20
+	// review of an update has two. The last byte of its buffer finds the end.
+	maxReview = 8<<20 - 1
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 16 << 10
 	// maxHeld bounds the memory for the reviews being read and the answers being written, together,
-	// in bytes. The collector lets the heap grow to twice of it.
-	maxHeld = 32 << 20
-	// reserved is the part of it for reviews of at most smallReview, which nearly all are: some large
-	// ones do not keep pods waiting. Both in bytes.
-	reserved, smallReview = 8 << 20, 256 << 10
-	// maxConns bounds the connections of API servers, each of which has a few, and maxSideConns those
-	// of kubelets and Prometheus.
-	maxConns, maxSideConns = 256, 32
-	// smallAnswer is the length up to which an answer is never refused, in bytes: it takes no
-	// more memory than its connection.
-	smallAnswer = 64 << 10
+	// in bytes: a quarter is a review of maxReview while its buffer grows. The collector lets the heap grow
+	// to twice of it.
+	maxHeld = 48 << 20
+	// maxRequests bounds the requests in progress. A quarter is more than twice what an API server
+	// answers at a time by default, if two have one address.
+	maxRequests = 2048
+	// maxConns bounds the connections of API servers, each of which has a few, and one more for each review
+	// in progress until the first is made. maxSideConns bounds those of kubelets and Prometheus.
+	maxConns, maxSideConns = 512, 32
+	// connShare is the share of one CPU for the new connections of one client, 200 in a second after twice as many
+	// as it may have.
+	connShare = 0.2
+	// maxStreams bounds the requests of a connection: with fewer than its reviews in progress, an API server
+	// makes a connection for each of the others.
+	maxStreams = 250
+	// maxUnread bounds what a connection receives before it is read, in bytes.
+	maxUnread = 256 << 10
 	// maxParallel bounds the reviews being answered. Others wait.
 	maxParallel = 16
 	// turnTimeout bounds the wait of a review. Then the answer is 503, and the API server
@@ -81,11 +88,15 @@ type Options struct {
 // Webhook is the server of a webhook.
 type Webhook struct {
 	o       Options
-	turn    chan struct{}
-	held    atomic.Int64 // bytes of reviews and answers
+	turns   *bound.Turns
 	buffers sync.Pool
 	ending  atomic.Bool
-	metrics *metrics
+	// unanswered is why the webhook does not answer itself; nil = it does.
+	unanswered atomic.Pointer[error]
+	metrics    *metrics
+	// What API servers may hold; state is for the connections of others.
+	conns, requests, bytes, state bound.Budget
+	rate                          bound.Rate // of new connections
 }
 
 // New returns a server.
@@ -96,8 +107,13 @@ func New(o Options) *Webhook {
 	if o.Ready == nil {
 		o.Ready = func() error { return nil }
 	}
-	w := &Webhook{o: o, turn: make(chan struct{}, maxParallel), metrics: &metrics{more: o.More}}
-	w.buffers.New = func() any { return new([]byte) }
+	w := &Webhook{
+		o: o, turns: bound.NewTurns(maxParallel),
+		conns: bound.Budget{Max: maxConns}, requests: bound.Budget{Max: maxRequests}, bytes: bound.Budget{Max: maxHeld}, state: bound.Budget{Max: maxSideConns},
+		rate: bound.Rate{Share: connShare, Burst: maxConns / 2 * bound.ConnCost},
+	}
+	w.metrics = &metrics{more: append([]func(*promtext.Page){w.cut}, o.More...)}
+	w.buffers.New = func() any { return new(make([]byte, 0, minBuffer)) }
 	return w
 }
 
@@ -111,11 +127,17 @@ func (w *Webhook) Serve(ctx context.Context, reviews, state net.Listener) error 
 			ErrorLog: quietLog(w.o.Note),
 		}
 	}
-	main, side := server(w.Handler()), server(w.State())
-	main.ConnContext = bound.Context
-	reviews, state = &bound.Listener{Listener: reviews, Max: maxConns}, &bound.Listener{Listener: state, Max: maxSideConns}
+	main, side := server(w.requests.Requests(w.Handler())), server((&bound.Budget{Max: maxSideConns}).Requests(w.State()))
+	main.ConnContext, side.ConnContext = bound.Context, bound.Context
+	main.HTTP2 = &http.HTTP2Config{
+		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, WriteByteTimeout: writeTimeout,
+	}
+	reviews, state = &bound.Listener{Listener: reviews, Conns: &w.conns, Rate: &w.rate}, &bound.Listener{Listener: state, Conns: &w.state}
 	main.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate}
 	failed := make(chan error, 2)
+	asks, enough := context.WithCancel(ctx)
+	defer enough()
+	go w.watch(asks, reviews.Addr(), askEvery)
 	go func() { failed <- main.ServeTLS(reviews, "", "") }()
 	go func() { failed <- side.Serve(state) }()
 	var err error
@@ -152,6 +174,7 @@ func (w *Webhook) Handler() http.Handler {
 		m := w.metrics.of(strings.TrimPrefix(path, "/"))
 		mux.HandleFunc("POST "+path, func(rw http.ResponseWriter, r *http.Request) { w.answer(rw, r, m, answer) })
 	}
+	mux.HandleFunc("POST "+askSelf, w.self)
 	return mux
 }
 
@@ -164,116 +187,106 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 		// connection that closes.
 		rw.Header().Set("Connection", "close")
 	}
-	memory := &held{all: &w.held}
-	defer memory.hold(0)
+	memory := bound.Open(r.Context(), &w.bytes)
+	defer memory.Close()
 	text, outcome, err := w.ask(r, http.MaxBytesReader(rw, r.Body, maxReview), memory, answer)
-	if err == nil && !memory.hold(cap(text)) && cap(text) > smallAnswer {
-		err = errBusy
+	if err == nil && !memory.Hold(int64(cap(text))) {
+		err = errShare
 	}
 	if err != nil {
-		var large *http.MaxBytesError
-		switch {
-		case errors.Is(err, errBusy):
-			m.refused("busy")
-			rw.Header().Set("Retry-After", "1")
-			http.Error(rw, err.Error(), http.StatusServiceUnavailable)
-		case errors.As(err, &large):
-			m.refused("large")
-			http.Error(rw, "the review is too large", http.StatusRequestEntityTooLarge)
-		default:
-			m.refused("cut")
-			http.Error(rw, "the review is truncated", http.StatusBadRequest)
-		}
+		w.refuse(rw, r, m, err)
 		return
 	}
 	// A client that does not read the answer holds its memory, but no turn.
 	rw.Header().Set("Content-Type", "application/json")
+	rw.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	_, _ = rw.Write(text)
-	bound.Served(r.Context())
 	m.done(outcome, time.Since(begin))
 }
 
+var (
+	errBusy  = errors.New("too many reviews at the same time")
+	errShare = errors.New("too many reviews of one client at the same time")
+)
+
+// refuse answers that there is no answer.
+func (w *Webhook) refuse(rw http.ResponseWriter, r *http.Request, m *pathMetrics, err error) {
+	if context.Cause(r.Context()) == bound.ErrCut {
+		err = errShare
+	}
+	reason, code, text := "cut", http.StatusBadRequest, "the review is truncated"
+	var large *http.MaxBytesError
+	switch {
+	case errors.Is(err, errBusy):
+		reason, code, text = "busy", http.StatusServiceUnavailable, err.Error()
+	case errors.Is(err, errShare):
+		reason, code, text = "share", http.StatusServiceUnavailable, err.Error()
+	case errors.As(err, &large):
+		reason, code, text = "large", http.StatusRequestEntityTooLarge, "the review is too large"
+	}
+	m.refused(reason)
+	if code == http.StatusServiceUnavailable {
+		rw.Header().Set("Retry-After", "1")
+	}
+	http.Error(rw, text, code)
+}
+
 // ask reads a review, waits for a turn and returns the answer.
-func (w *Webhook) ask(r *http.Request, body io.Reader, memory *held, answer func([]byte) ([]byte, review.Outcome)) ([]byte, review.Outcome, error) {
-	buffer := w.buffers.Get().(*[]byte)
-	defer w.keep(buffer)
-	if err := memory.read(body, buffer); err != nil {
+func (w *Webhook) ask(r *http.Request, body io.Reader, memory *bound.Share, answer func([]byte) ([]byte, review.Outcome)) ([]byte, review.Outcome, error) {
+	question, again, err := w.read(body, memory)
+	if again != nil {
+		defer w.keep(again)
+	}
+	if err != nil {
 		return nil, "", err
 	}
-	if !w.take(r.Context()) {
+	leave, ok := w.turns.Take(r.Context(), turnTimeout)
+	if !ok {
 		return nil, "", errBusy
 	}
-	defer w.leave()
-	text, outcome := answer(*buffer)
+	defer leave()
+	text, outcome := answer(question)
 	return text, outcome, nil
 }
 
-// held is the memory of one request, which counts towards maxHeld.
-type held struct {
-	all *atomic.Int64
-	n   int64
-}
-
-var errBusy = errors.New("too many reviews at the same time")
-
-// read reads all of a body. It counts the memory for it before it takes it.
-func (h *held) read(from io.Reader, to *[]byte) error {
-	b := (*to)[:0]
-	defer func() { *to = b }()
+// read reads all of a body. It counts the memory for it before it takes it: only what has come makes the buffer
+// grow. A buffer that is not nil is for keep.
+func (w *Webhook) read(from io.Reader, memory *bound.Share) (text []byte, again *[]byte, err error) {
+	if !memory.Hold(firstBuffer) {
+		return nil, nil, errShare
+	}
+	b := make([]byte, 0, firstBuffer)
 	for {
 		if len(b) == cap(b) {
-			size := max(firstBuffer, 2*cap(b))
-			if !h.hold(cap(b) + size) { // both, until one is copied
-				return errBusy
+			size, next := 2*cap(b), new([]byte)
+			if again == nil {
+				next = w.buffers.Get().(*[]byte)
+				again, size = next, cap(*next)
 			}
-			b = append(make([]byte, 0, size), b...)
-		}
-		if !h.hold(cap(b)) {
-			return errBusy
+			if !memory.Hold(int64(cap(b) + size)) { // both, until one is copied
+				return b, again, errShare
+			}
+			if cap(*next) < size {
+				*next = make([]byte, 0, size)
+			}
+			b = append((*next)[:0], b...)
+			*again = b
+			memory.Hold(int64(size))
 		}
 		n, err := from.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if err == io.EOF {
-			return nil
+			return b, again, nil
 		}
 		if err != nil {
-			return err
+			return b, again, err
 		}
 	}
 }
 
-// hold sets the number of bytes held to n, and reports whether there is room for them.
-func (h *held) hold(n int) bool {
-	more, room := int64(n)-h.n, int64(maxHeld)
-	h.n = int64(n)
-	if n > smallReview {
-		room -= reserved
-	}
-	return h.all.Add(more) <= room || more <= 0
-}
-
-// take waits for a turn, and reports whether it got one.
-func (w *Webhook) take(ctx context.Context) bool {
-	select {
-	case w.turn <- struct{}{}:
-		return true
-	default:
-	}
-	timer := time.NewTimer(turnTimeout)
-	defer timer.Stop()
-	select {
-	case w.turn <- struct{}{}:
-		return true
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	return false
-}
-
-func (w *Webhook) leave() { <-w.turn }
-
-// firstBuffer and maxBuffer are the sizes of buffers, the first and the largest that is used again, in bytes.
-const firstBuffer, maxBuffer = 16 << 10, 128 << 10
+// firstBuffer, minBuffer and maxBuffer are the sizes of buffers, in bytes: that of a request that has sent nothing
+// yet, and of those that are used again.
+const firstBuffer, minBuffer, maxBuffer = 2 << 10, 16 << 10, 32 << 10
 
 // keep returns a buffer to the pool, unless it is large.
 func (w *Webhook) keep(b *[]byte) {
@@ -285,7 +298,7 @@ func (w *Webhook) keep(b *[]byte) {
 // State returns the handler of the webhook's state:
 //
 //	/healthz  200 while it runs
-//	/readyz   200 while it is ready for reviews, else 503
+//	/readyz   200 while it is ready for reviews, and answers its own, else 503
 //	/metrics  for Prometheus
 func (w *Webhook) State() http.Handler {
 	mux := http.NewServeMux()
@@ -293,6 +306,9 @@ func (w *Webhook) State() http.Handler {
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { reply(rw, nil) })
 	mux.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
 		err := w.o.Ready()
+		if why := w.unanswered.Load(); why != nil && err == nil {
+			err = *why
+		}
 		if w.ending.Load() {
 			err = errors.New("ending")
 		}

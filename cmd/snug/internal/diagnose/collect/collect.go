@@ -181,7 +181,7 @@ func (r *recorder) readTree(name string) ([]byte, error) {
 // keep.
 var excerpts = map[string][]string{
 	"status":      {"Cpus_allowed", "Pid:"},
-	"meminfo":     {"MemTotal:"},
+	"meminfo":     {"MemTotal:", "Hugetlb:", "HugePages_Total:", "Hugepagesize:"},
 	"memory.stat": {"cache ", "rss ", "mapped_file ", "swap ", "hierarchical_"},
 }
 

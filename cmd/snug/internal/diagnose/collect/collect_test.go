@@ -145,7 +145,7 @@ func tokens(text string) []string {
 }
 
 // public are the kernel's own words: file systems, flags, figures.
-var public = words(`proc sysfs tmpfs overlay cgroup2 devpts mqueue ext4 fuse debugfs devtmpfs securityfs pstore autofs
+var public = words(`meminfo lxcfs fuse.lxcfs proc sysfs tmpfs overlay cgroup2 devpts mqueue ext4 fuse debugfs devtmpfs securityfs pstore autofs
 	hugetlbfs vfat bpf tracefs configfs efivarfs fusectl binfmt_misc nosuid nodev noexec relatime noatime
 	nsdelegate memory_recursiveprot name shared master cache clone_children xattr release_agent (deleted) favordynmods
 	none meminfo dirsync unbindable propagate_from`)

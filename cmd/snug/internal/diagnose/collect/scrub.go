@@ -30,6 +30,7 @@ func (s *scrubber) comment() string {
 // common lists path components that reveal nothing.
 var common = words(`proc sys fs cgroup self unified systemd dev pts shm mqueue etc run var lib tmp mnt host rootfs
 	cpu cpuacct cpuset memory blkio pids devices freezer net_cls net_prio hugetlb perf_event rdma misc io
+	meminfo lxcfs
 	cpu,cpuacct cpuacct,cpu net_cls,net_prio net_prio,net_cls
 	init init.scope system.slice user.slice machine.slice
 	docker podman lxc containerd kubepods burstable besteffort guaranteed
@@ -159,9 +160,12 @@ func (s *scrubber) mountinfo(text []byte) []byte {
 		fstype, rest, _ := strings.Cut(after, " ")
 		source, super, two := strings.Cut(rest, " ")
 		cgroup := strings.HasPrefix(fstype, "cgroup")
-		kind, _, _ := strings.Cut(fstype, ".")
+		kind, sub, _ := strings.Cut(fstype, ".")
 		if !flag.MatchString(strings.TrimRight(kind, "0123456789")) {
 			kind = mask(kind)
+		}
+		if sub == "lxcfs" { // it shows the container's own figures
+			kind = fstype
 		}
 		tail := kind + " " + s.source(source, fstype)
 		switch {

@@ -5,6 +5,7 @@ package examine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 	"github.com/snug-go/snug/cmd/snug/internal/process/holders"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
@@ -26,6 +28,8 @@ const (
 	// crowdLooks is how many times the goroutines are read in a watch, and maxCrowd the number of
 	// them up to which it is worth its time: a look takes 10 µs of CPU time for each.
 	crowdLooks, maxCrowd = 9, 20_000
+	// minLooks is how many looks show growth, and maxLooked how many goroutines are read in more than one look.
+	minLooks, maxLooked = 4, 40_000
 	// fineLooks is how many looks a watch has if they read fewer than maxCrowd goroutines in all.
 	fineLooks = 65
 	// minMore is the smallest growth of their number over a watch that counts.
@@ -55,12 +59,10 @@ type crowd struct {
 	finalizers                 map[rules.Holder]float64 // by function
 }
 
-// open opens what the runtime records of the process, once. It takes a pass over all of its functions.
-func (e *Examination) open() error {
-	if e.records != nil {
-		return nil
-	}
-	r, err := holders.OpenProcess(e.Proc)
+// open opens what the runtime records of the process, for reads within an amount. It takes a pass over all of its functions.
+func (e *Examination) open(a proc.Amount) error {
+	e.close()
+	r, err := holders.OpenProcess(e.Proc, proc.NewBudget(context.Background(), a, nil))
 	if err == nil {
 		e.records, e.names = r, r.NewNames()
 	}
@@ -70,12 +72,15 @@ func (e *Examination) open() error {
 func (e *Examination) close() {
 	if e.records != nil {
 		e.records.Close()
+		e.records = nil
 	}
 }
 
 // crowd reads the goroutines some times until duration is over.
 func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
-	if err := e.open(); err != nil {
+	budget := holders.Budget
+	budget.Time += duration
+	if err := e.open(budget); err != nil {
 		return err
 	}
 	c := &crowd{pid: e.Proc.Pid(), waits: map[rules.Holder]float64{}, calls: map[rules.Holder]float64{}, ready: map[rules.Holder]float64{}, finalizers: map[rules.Holder]float64{}}
@@ -94,15 +99,21 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 		if err != nil {
 			return err
 		}
+		if g.Left > 0 && look > 0 {
+			break // its figures are not those of the looks before
+		} else if g.Left > 0 {
+			seen := g.Total + g.Runtime + g.Unread
+			return fmt.Errorf("%w: %d of %d goroutines were looked at", proc.ErrTooMuch, seen, seen+g.Left)
+		}
 		c.add(g, e.names, time.Since(begin))
 		if n, err := e.Proc.Blocked(maxBlocked); err == nil {
 			c.blocked = append(c.blocked, float64(n))
 		}
 		e.goroutines = c
 		if look == 0 {
-			looks = min(fineLooks, max(crowdLooks, maxCrowd/(g.Total+1)))
+			looks = min(fineLooks, max(crowdLooks, maxCrowd/(g.Total+1)), max(minLooks, maxLooked/(g.Total+1)))
 		}
-		if g.Total > maxCrowd {
+		if g.Total > maxLooked/minLooks {
 			break
 		}
 	}
@@ -230,7 +241,7 @@ const minKept = 16 << 20
 
 // holding adds the functions that allocated what is live to f, and the timers among it.
 func (e *Examination) holding(f *rules.Facts) error {
-	if err := e.open(); err != nil {
+	if err := e.open(holders.Budget); err != nil {
 		return err
 	}
 	heap, err := e.records.Heap()

@@ -25,10 +25,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	untrusted "github.com/snug-go/snug/cmd/snug/internal/source/bounded"
+	"github.com/snug-go/snug/cmd/snug/internal/source/remote"
 )
 
-// logBytes bounds the size of a log.
-const logBytes = 8 << 30
+const (
+	// logBytes bounds the size of a log.
+	logBytes = 8 << 30
+	// headerTimeout is how long a server may take to begin its answer.
+	headerTimeout = 10 * time.Second
+)
 
 // Input examines a file or an address. It fetches an address of counters twice, for rates.
 func Input(ctx context.Context, name string, duration time.Duration) (*finding.Examined, error) {
@@ -134,10 +139,7 @@ func ProfileAddress(name, profile string) string {
 // OpenInput opens a file, "-" or an address. For the page that lists a program's profiles it
 // opens the CPU profile.
 func OpenInput(ctx context.Context, name string, duration time.Duration) (*untrusted.Source, error) {
-	l := untrusted.Limits{Bytes: logBytes, Unpacked: logBytes}
-	if name == "-" {
-		return untrusted.Wrap(ctx, standardInput(ctx), "standard input", l)
-	}
+	l, header := untrusted.Limits{Bytes: logBytes, Unpacked: logBytes}, headerTimeout
 	if u, err := url.Parse(name); err == nil && Address(name) {
 		if p := strings.TrimSuffix(u.Path, "/"); strings.HasSuffix(p, "/debug/pprof") {
 			u.Path = p + "/profile"
@@ -152,9 +154,21 @@ func OpenInput(ctx context.Context, name string, duration time.Duration) (*untru
 			if err != nil {
 				n = 30 // the default of net/http/pprof
 			}
-			l.Header = time.Duration(min(n, 3600))*time.Second + 15*time.Second
+			// The answer begins when the profile is complete.
+			header = time.Duration(min(n, 3600))*time.Second + 15*time.Second
 		}
-		l.Bytes, l.Unpacked = 0, 0
+		l = untrusted.Limits{}
+	}
+	return open(ctx, name, header, l)
+}
+
+// open opens a file, "-" or an address, whose answer has to begin within header.
+func open(ctx context.Context, name string, header time.Duration, l untrusted.Limits) (*untrusted.Source, error) {
+	switch {
+	case name == "-":
+		return untrusted.Wrap(ctx, standardInput(ctx), "standard input", l)
+	case Address(name):
+		return remote.Open(ctx, name, header, l)
 	}
 	return untrusted.Open(ctx, name, l)
 }

@@ -62,21 +62,24 @@ func Passed(pid int, files *goproc.Cache) error {
 }
 
 // absent says why a process number cannot be examined. Source:
-// proc_pid_stat(5); PF_KTHREAD in include/linux/sched.h.
+// proc_pid_stat(5); PF_EXITING and PF_KTHREAD in include/linux/sched.h.
 func absent(pid string) string {
-	const kernelThread, flags = 0x00200000, 6 // field number, counted from the state, which is 0
+	const exiting, kernelThread, flags = 0x4, 0x00200000, 6 // field number, counted from the state, which is 0
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(PID(pid)) + "/stat")
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) <= flags {
 		return "no such process"
 	}
-	if n, err := strconv.ParseUint(fields[flags], 10, 64); err == nil && n&kernelThread != 0 {
+	n, _ := strconv.ParseUint(fields[flags], 10, 64)
+	switch {
+	case n&kernelThread != 0:
 		return "a thread of the kernel"
-	}
-	if strings.ContainsAny(fields[0], "ZXx") {
+	case strings.ContainsAny(fields[0], "ZXx"):
 		return "the process has ended, its parent does not wait for it"
+	case n&exiting != 0:
+		return "the process has ended"
 	}
-	return "no such process"
+	return "it became another program while it was looked at"
 }
 
 // PID parses a process number; 0 = not one.
@@ -122,7 +125,8 @@ func Named(p *proc.Process, words []string) bool {
 		return true
 	}
 	exe, _, err := p.Exe()
-	return err != nil || slices.ContainsFunc(words, func(w string) bool {
+	var denied *proc.Denied
+	return errors.As(err, &denied) || slices.ContainsFunc(words, func(w string) bool {
 		return w == exe || w == p.First().Name || strings.HasSuffix(exe, "/"+w)
 	})
 }
@@ -137,7 +141,11 @@ type NotGo struct {
 
 // NewNotGo returns the error for a process whose executable is what.
 func NewNotGo(p *proc.Process, files *goproc.Cache, what string) *NotGo {
-	return &NotGo{p.Pid(), what, files.Guest(p)}
+	guest, err := files.Guest(p)
+	if err != nil {
+		what += "; whether there is Go in its libraries is unknown, " + err.Error()
+	}
+	return &NotGo{p.Pid(), what, guest}
 }
 
 // NotGoFailure returns the error for a process in whose executable no Go functions are found.

@@ -6,6 +6,7 @@
 package examine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -82,11 +83,15 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 		return nil, NewNotGo(p, files, first.Go.Exe.What)
 	}
 	last := first
-	if guest := files.Guest(p); denied == nil && guest.Path != "" {
+	if guest, err := files.Guest(p); denied == nil && err != nil {
+		e.gap("library", err.Error())
+	} else if denied == nil && guest.Path != "" {
 		e.gap("library", guest.String()+": its functions have no names, and its runtime, if it has its own, is not read")
 	}
 	if duration > 0 && denied == nil {
+		p.Allow(proc.NewBudget(context.Background(), Watching(duration), nil))
 		e.watch(ctx, first.Go, duration)
+		p.Renew(context.Background()) // Ctrl-C ends the watch, not the last look
 		last = e.look()
 	}
 	if errors.Is(last.Go.Err, proc.ErrGone) {
@@ -117,6 +122,15 @@ func Process(ctx context.Context, pid int, duration time.Duration, files *goproc
 	}
 	e.lacking(t, last.Go)
 	return t, nil
+}
+
+// Watching returns the budget of a watch without the records of goroutines: its looks at the Ps and the memory are few
+// calls each, and the names of functions are looked up in the executable.
+func Watching(d time.Duration) proc.Amount {
+	a := proc.OneLook
+	a.Bytes, a.Calls = 3*a.Bytes, a.Calls+int64(4*spinRate*d.Seconds())
+	a.Time += d
+	return a
 }
 
 // beside reads the limits from the process's own mounts, if this program is in a container of its own beside that
@@ -232,7 +246,7 @@ func (e *Examination) watch(ctx context.Context, g *goproc.Facts, duration time.
 			e.gap("profile", "a part of the CPU time was not sampled: short threads, or too many")
 		}
 		p, err := raw.Profile(sym)
-		if err == nil {
+		if err = cmp.Or(err, sym.Err()); err == nil {
 			e.profile, err = cpuprof.Summarize(p)
 		}
 		profileErr = err

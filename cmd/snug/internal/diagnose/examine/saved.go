@@ -5,7 +5,6 @@ package examine
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"slices"
 
@@ -31,16 +30,10 @@ func Saved(ctx context.Context, name string) bool {
 
 // readSaved reads a file with a document of snug, "-" for standard input.
 func readSaved(ctx context.Context, name, hint string) (finding.Document, error) {
-	open := untrusted.Open
-	if name == "-" {
-		open = func(ctx context.Context, _ string, l untrusted.Limits) (*untrusted.Source, error) {
-			return untrusted.Wrap(ctx, standardInput(ctx), "standard input", l)
-		}
-	}
 	var data []byte
-	src, err := open(ctx, name, untrusted.Limits{})
+	src, err := open(ctx, name, headerTimeout, untrusted.Limits{})
 	if err == nil {
-		data, err = io.ReadAll(src)
+		data, err = src.All()
 		src.Close()
 	}
 	switch {

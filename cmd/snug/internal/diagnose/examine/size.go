@@ -57,7 +57,8 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 		return nil, err
 	}
 	var w sizeWatch
-	w.seen = size.Seen{CPUs: g.CPUs, Minor: g.Exe.Minor, Aware: g.Env != nil && g.Exe.Aware(g.Env["GODEBUG"])}
+	aware := observe.Facts(g, first.Limits).Aware
+	w.seen = size.Seen{CPUs: g.CPUs, Minor: g.Exe.Minor, Aware: aware != nil && *aware}
 	if !g.Stat.Started.IsZero() {
 		age := first.At.Sub(g.Stat.Started)
 		if age+duration < sizeStart {
@@ -73,6 +74,7 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 		e.gap("memory that the kernel keeps for it", shared+", so only resident memory is counted")
 	}
 	w.follow(ctx, e, &first, duration)
+	e.Proc.Renew(context.Background())
 	last := e.look()
 	switch {
 	case errors.Is(last.Go.Err, proc.ErrGone) && oomKilled(first.Limits) != nil:
@@ -180,6 +182,7 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 	goal := first.Go.HeapGoal
 	w.pages(e.Proc)
 	for time.Since(began) < duration {
+		e.Proc.Renew(ctx)
 		now := first.Go.Again(e.Proc)
 		if now.Err != nil {
 			return
@@ -219,7 +222,7 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 
 // pages reads the part of the memory that does not change often.
 func (w *sizeWatch) pages(p *proc.Process) {
-	files, code := proc.FilesOf(p.Pid())
+	files, code := p.Files()
 	w.files, w.code = float64(files), float64(code)
 }
 

@@ -66,7 +66,12 @@ func TestSize(t *testing.T) {
 		if d.Memory.Value == nil || *d.Memory.Value < s.LiveMost.N || len(d.Curve) == 0 || !d.Model.Known() || !s.Over.Known() || !s.Earlier.Known() {
 			t.Errorf("%+v", d)
 		}
-		if files, code := proc.FilesOf(pid); code == 0 || files < code || s.Other.N < float64(code)/2 {
+		p, err := proc.Open(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, code := p.Files()
+		if p.Close(); code == 0 || files < code || s.Other.N < float64(code)/2 {
 			t.Errorf("%v bytes are not Go's, of them files %d, code %d", s.Other.N, files, code)
 		}
 		if !strings.Contains(strings.Join(d.Unseen, "\n"), "its usual load: it had run for") {

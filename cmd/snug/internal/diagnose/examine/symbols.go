@@ -46,6 +46,9 @@ func OpenSymbols(p *proc.Process) (*symbols, error) {
 	return s, nil
 }
 
+// Err returns the first error of reading: functions that it does not name may be Go's.
+func (s *symbols) Err() error { return s.file.Err() }
+
 func (s *symbols) Close() { s.exe.Close() }
 
 // Frames implements cpuprof.Symbolizer.

@@ -68,19 +68,15 @@ func ofTrace(f *rules.Facts, t *finding.Traced) {
 // OpenTrace opens a file, "-" or an address. A server answers once it has something to send;
 // for an idle program that may be at the end of the trace.
 func OpenTrace(ctx context.Context, name string) (*untrusted.Source, error) {
-	l := untrusted.Limits{Bytes: traceBytes, Unpacked: traceBytes}
-	if name == "-" {
-		return untrusted.Wrap(ctx, standardInput(ctx), "standard input", l)
-	}
+	l, header := untrusted.Limits{Bytes: traceBytes, Unpacked: traceBytes}, headerTimeout
 	if u, err := url.Parse(name); err == nil && Address(name) {
-		l.Bytes, l.Unpacked = logBytes, logBytes
 		n, err := strconv.ParseFloat(u.Query().Get("seconds"), 64)
 		if err != nil || n < 0 {
 			n = 1 // the default of net/http/pprof
 		}
-		l.Header = time.Duration(min(n, 3600)*1e9) + 15*time.Second
+		l.Bytes, l.Unpacked, header = logBytes, logBytes, time.Duration(min(n, 3600)*1e9)+15*time.Second
 	}
-	return untrusted.Open(ctx, name, l)
+	return open(ctx, name, header, l)
 }
 
 // TraceFailure returns the failure for a trace that cannot be read.

@@ -39,7 +39,9 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 		f.KeepsTimers = g.Exe.KeepsTimers(g.Env["GODEBUG"])
 	}
 	f.Procs = figure.As[float64](g.GOMAXPROCS)
-	f.ProcsBy = setterWords[g.GOMAXPROCSBy.By]
+	if f.ProcsBy, f.Missed = procsBy(g, l); f.Missed {
+		f.Aware = new(false)
+	}
 	if f.ProcsBy == rules.ByEnvironment && strings.HasPrefix(path.Base(Executable(g)), "containerd-shim") {
 		f.Procs = figure.Of[float64]{} // containerd sets it (its pkg/shim/util.go): users cannot change it
 	}
@@ -71,6 +73,9 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 		f.Injector = "CRI-O"
 	}
 	f.Quota = figure.Limit(c.Quota, c.Source)
+	if part, ok := Throttled(nil, l); ok && f.Quota.Known() && c.Throttle.Periods.N >= minPeriods {
+		f.Ever = figure.New(part, "cpu.stat, "+strconv.FormatInt(c.Throttle.Periods.N, 10)+" periods of the group")
+	}
 	if len(c.Levels) > 0 {
 		f.OwnQuota = figure.Limit(c.Levels[0].Quota, c.Levels[0].Source)
 	}
@@ -89,6 +94,14 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 		f.OOMKills = figure.New(float64(n), "oom_kill")
 	}
 	return f
+}
+
+// procsBy returns what chose GOMAXPROCS, and whether the runtime has missed the quota.
+func procsBy(g *goproc.Facts, l *limits.Limits) (by string, missed bool) {
+	if l != nil && g.MissedQuota(&l.CPU) {
+		return rules.ByHost, true
+	}
+	return setterWords[g.GOMAXPROCSBy.By], false
 }
 
 // packaged reports whether distributions install programs there (hier(7)).
@@ -186,8 +199,12 @@ func Throttled(before, now *limits.Limits) (share float64, ok bool) {
 	return min(1, float64(h1-h0)/float64(p1-p0)), true
 }
 
+// minPeriods is the number of periods of a group from which their throttled share means something: ten seconds
+// of work in the usual periods of 100 ms.
+const minPeriods = 100
+
 // SinceStart adds to the facts of one look what counters show of the time before it.
-func SinceStart(f *rules.Facts, g *goproc.Facts, l *limits.Limits) {
+func SinceStart(f *rules.Facts, g *goproc.Facts) {
 	if !g.Stat.Started.IsZero() {
 		f.Used = PerSecond(g.Stat.CPU.Seconds(), time.Since(g.Stat.Started), "/proc/"+strconv.Itoa(g.Pid)+"/stat, since its start")
 	}
@@ -196,9 +213,6 @@ func SinceStart(f *rules.Facts, g *goproc.Facts, l *limits.Limits) {
 		// in them.
 		user := max(c.User, g.Stat.CPU-(c.GCTotal-c.GCIdle)-c.Scavenge)
 		f.GCShare = GCShare(c.GCTotal-c.GCIdle, user, c.Scavenge, g.CPU.Source+", since its start")
-	}
-	if part, ok := Throttled(nil, l); ok && l != nil {
-		f.Throttled = figure.New(part, "cpu.stat, since the container was made")
 	}
 }
 

@@ -36,7 +36,7 @@ func TestSinceStart(t *testing.T) {
 			g.CPU.State = limits.Known
 			g.CPU.N = goproc.CPUClasses{GCTotal: c.gc, GCIdle: c.idle, User: c.user, Scavenge: c.scavenge}
 			f := &rules.Facts{}
-			SinceStart(f, g, nil)
+			SinceStart(f, g)
 			if !f.GCShare.Known() || f.GCShare.N < c.want-1e-9 || f.GCShare.N > c.want+1e-9 {
 				t.Errorf("%+v", f.GCShare)
 			}
@@ -45,6 +45,63 @@ func TestSinceStart(t *testing.T) {
 }
 
 type classes struct{ gc, idle, user, scavenge time.Duration }
+
+// TestEver: the group's counters count from 100 periods on, and only with a quota.
+func TestEver(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		quota         limits.Value[float64]
+		periods, hits int64
+		share         float64 // 0 = unknown
+	}{
+		{"throttled", limits.Of(0.15), 1000, 980, 0.98},
+		{"three periods", limits.Of(0.15), 3, 3, 0},
+		{"no quota any more", limits.NoLimit[float64](), 1000, 980, 0},
+	} {
+		l := &limits.Limits{}
+		l.CPU.Quota, l.CPU.Throttle = c.quota, limits.Throttle{Periods: limits.Of(c.periods), Throttled: limits.Of(c.hits)}
+		if f := Facts(&goproc.Facts{}, l); f.Ever.Known() != (c.share > 0) || f.Ever.N != c.share || f.Throttled.Known() {
+			t.Errorf("%s: %+v", c.name, f.Ever)
+		}
+	}
+}
+
+// TestMissed: a runtime that has a P for each CPU under a quota has not followed it, whatever its release.
+func TestMissed(t *testing.T) {
+	of := func(quota float64, crashes bool) *limits.Limits {
+		l := &limits.Limits{}
+		l.CPU.Affinity = limits.Of(8)
+		l.CPU.Levels = []limits.CPULevel{{Quota: limits.Of(quota), Go: limits.Of(quota), CrashesGo: crashes}}
+		l.CPU.Runtime = &l.CPU.Levels[0]
+		return l
+	}
+	for _, c := range []struct {
+		name         string
+		l            *limits.Limits
+		minor, procs int
+		by           goproc.By
+		want         string
+		missed       bool
+	}{
+		{"found", of(3, false), 25, 3, goproc.ByRuntime, rules.ByRuntime, false},
+		{"not found", of(3, false), 25, 8, goproc.ByRuntime, rules.ByHost, true},
+		{"not found by a later Go", of(3, false), 26, 8, goproc.ByRuntime, rules.ByHost, true},
+		{"no more CPUs than the quota", of(8, false), 25, 8, goproc.ByRuntime, rules.ByRuntime, false},
+		{"alive under a quota that crashes", of(1<<31, true), 25, 8, goproc.ByRuntime, rules.ByHost, true},
+		{"the program's own", of(3, false), 25, 8, goproc.ByCode, rules.ByCode, false},
+		{"no limits", nil, 25, 8, goproc.ByRuntime, rules.ByRuntime, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := &goproc.Facts{Env: map[string]string{}, CPUs: 8, GOMAXPROCSBy: goproc.Setter{By: c.by}}
+			g.Exe.Minor = c.minor
+			g.GOMAXPROCS.Know(c.procs, "")
+			f, r := Facts(g, c.l), Row(g, c.l, nil)
+			if f.ProcsBy != c.want || f.Missed != c.missed || *f.Aware == c.missed || r.GOMAXPROCSSource.N != c.want {
+				t.Errorf("%+v, %+v", f, r.GOMAXPROCSSource)
+			}
+		})
+	}
+}
 
 // TestMayInject: CRI-O gives GOMAXPROCS to containers without a quota.
 func TestMayInject(t *testing.T) {

@@ -4,11 +4,14 @@ package observe
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"strconv"
+	"syscall"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -35,7 +38,7 @@ func NewFiles() *goproc.Cache {
 
 // Each visits the Go processes that match, except this one. match comes first because reading
 // a process takes much longer than reading its name. Each adds processes that it may not read
-// to denied, by the hint that would help.
+// to denied, by the hint that would help, and those with too much to look at.
 func (k *Looker) Each(denied map[string][]int, match func(*proc.Process) bool, visit func(*goproc.Facts)) error {
 	pids, err := proc.Pids()
 	if err != nil {
@@ -50,11 +53,25 @@ func (k *Looker) Each(denied map[string][]int, match func(*proc.Process) bool, v
 		switch {
 		case errors.As(err, &refusal):
 			denied[refusal.Hint()] = append(denied[refusal.Hint()], pid)
+		case Unread(err) != "":
+			denied[Unread(err)] = append(denied[Unread(err)], pid)
 		case err == nil && g != nil && (g.Exe.IsGo || g.Guest.Path != ""):
 			visit(g)
 		}
 	}
 	return nil
+}
+
+// Unread says why a process could not be read, if that does not say that it is none; "" = it could, or it is none.
+func Unread(err error) string {
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, proc.ErrTooMuch):
+		return err.Error()
+	case errors.Is(err, proc.ErrGone), errors.Is(err, proc.ErrNone), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), !errors.As(err, &number):
+		return ""
+	}
+	return finding.CannotRead + number.Error()
 }
 
 // look reads a process; nil if it does not match. If it has become another program meanwhile,
@@ -80,7 +97,7 @@ func (k *Looker) once(pid int, match func(*proc.Process) bool) (*goproc.Facts, e
 	}
 	g := goproc.Look(p, k.Files)
 	if k.Guests && g.Err == nil && !g.Exe.IsGo {
-		if g.Guest = k.Files.Guest(p); g.Guest.Path != "" {
+		if g.Guest, g.Err = k.Files.Guest(p); g.Guest.Path != "" {
 			g.Path, g.Deleted, _ = p.Exe()
 		}
 	}

@@ -24,7 +24,7 @@ func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Pro
 		r.GoVersion.Know(finding.UTF8(v), "")
 	}
 	r.GOMAXPROCSSource.Because(g.GOMAXPROCSBy.Detail)
-	if by := setterWords[g.GOMAXPROCSBy.By]; by != "" {
+	if by, _ := procsBy(g, l); by != "" {
 		r.GOMAXPROCSSource.Know(by, "")
 	}
 	r.GOGC.Because(g.GOGC.Why)
@@ -73,7 +73,7 @@ func Unsupported(g *goproc.Facts) finding.Unsupported {
 func unreadLimits(l *limits.Limits) []finding.Gap {
 	var gaps []finding.Gap
 	for _, gap := range l.Unknown {
-		if field := map[string]string{"cpu.quota_cores": "quota_cores", "memory.hard_bytes": "memory_limit_bytes"}[gap.Field]; field != "" {
+		if field := map[string]string{"cpu.quota_cores": "quota_cores", "memory.hard_bytes": "memory_limit_bytes"}[gap.Field]; field != "" && !gap.Other {
 			gaps = append(gaps, finding.Gap{Field: field, File: finding.UTF8(gap.File), Why: finding.UTF8(gap.Why)})
 		}
 	}

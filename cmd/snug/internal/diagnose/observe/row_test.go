@@ -26,6 +26,7 @@ func TestRowLimits(t *testing.T) {
 	}{
 		{"a quota", limits.Of(2.0), nil, true, true, nil},
 		{"a quota, and a level unread", limits.Of(2.0), []limits.Gap{gap}, true, true, []finding.Gap{listed}},
+		{"none, and another mount unread", limits.NoLimit[float64](), []limits.Gap{{Field: gap.Field, File: "/x", Why: why, Other: true}}, false, true, nil},
 		{"none", limits.NoLimit[float64](), nil, false, true, nil},
 		{"unread", limits.Value[float64]{}, []limits.Gap{gap}, false, false, []finding.Gap{listed}},
 	} {

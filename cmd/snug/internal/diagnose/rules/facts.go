@@ -7,6 +7,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -26,7 +27,7 @@ func none(n figure.Of[float64]) bool { return n.State == limits.None }
 const (
 	ByEnvironment = "environment" // a variable, when the program started
 	ByCode        = "code"        // the program itself, or a module in it
-	ByRuntime     = "runtime"     // Go, from its cgroup's quota (1.25 and later)
+	ByRuntime     = "runtime"     // Go, from its cgroup's quota (1.25 and later, if found)
 	ByHost        = "host"        // Go, from the CPUs it could run on when it started
 )
 
@@ -43,6 +44,8 @@ type Facts struct {
 	Go    string `json:"go,omitempty"`    // "go1.26.8"
 	Minor int    `json:"minor,omitempty"` // 26; 0 = unknown
 	Aware *bool  `json:"aware,omitempty"` // the runtime reads its cgroup's CPU quota
+	// Missed: it looked for the quota and did not find it, as Go 1.25 where the root of the mount is not "/".
+	Missed bool `json:"missed,omitempty"`
 	// Module is the linked module that sets GOMAXPROCS ("go.uber.org/automaxprocs v1.6.0").
 	Module string `json:"module,omitempty"`
 
@@ -78,6 +81,7 @@ type Facts struct {
 	KernelWait figure.Of[float64] `json:"kernel_wait,omitzero"` // threads that waited for a CPU, on average, throttling included
 	Idle       figure.Of[float64] `json:"idle,omitzero"`        // share of the time of the CPUs it may run on, 0 to 1
 	Throttled  figure.Of[float64] `json:"throttled,omitzero"`   // share of the periods, 0 to 1
+	Ever       figure.Of[float64] `json:"ever,omitzero"`        // the same since the group was made, for all of its processes
 	Busy       figure.Of[float64] `json:"busy,omitzero"`        // Ps that were not idle, on average
 	Spinning   figure.Of[float64] `json:"spinning,omitzero"`    // Ps that looked for work, on average
 	Cycles     figure.Of[float64] `json:"cycles,omitzero"`      // collections a second
@@ -154,22 +158,28 @@ type Trend struct {
 	From string  `json:"from"` // "12 collections"
 }
 
-// rounded returns the GOMAXPROCS that Go 1.25 chooses for the quota: rounded up, at least 2
-// (runtime/cgroup_linux.go, adjustCgroupGOMAXPROCS). It is NaN without a quota.
+// rounded returns the GOMAXPROCS that Go 1.25 chooses for the quota. It is NaN without a quota.
 func (f *Facts) rounded() float64 {
 	if q := num(f.Quota); q > 0 {
-		return max(2, math.Ceil(q))
+		return float64(plan.GoProcs(q))
 	}
 	return math.NaN()
 }
 
-// advised returns the GOMAXPROCS that snug chooses for the quota: as rounded, but 1 below one
-// core (internal/plan, minProcs). It is NaN without a quota.
+// advised returns the GOMAXPROCS that snug chooses for the quota. It is NaN without a quota.
 func (f *Facts) advised() float64 {
-	if num(f.Quota) < 1 {
-		return 1
+	if n := plan.ProcsForLimit(num(f.Quota), &plan.Policy{}); n > 0 {
+		return float64(n)
 	}
-	return f.rounded()
+	return f.rounded() // above any machine's
+}
+
+// fitting returns the GOMAXPROCS that snug chooses in the container.
+func (f *Facts) fitting() float64 {
+	if f.quotaBinds() {
+		return f.advised()
+	}
+	return math.Ceil(num(f.Cores))
 }
 
 // quotaBinds reports whether the quota bounds the useful number of Ps, and not the number

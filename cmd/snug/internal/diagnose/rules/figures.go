@@ -48,6 +48,7 @@ var (
 	kernelWait = shown{"threads waiting for a CPU", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.KernelWait }}
 	idle       = shown{"time that its CPUs were idle", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Idle }}
 	throttled  = shown{"throttled periods", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Throttled }}
+	ever       = shown{"throttled periods since the group was made", finding.UnitRatio, func(f *Facts) figure.Of[float64] { return f.Ever }}
 	busy       = shown{"Ps not idle", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Busy }}
 	spinning   = shown{"Ps looking for work", finding.UnitMean, func(f *Facts) figure.Of[float64] { return f.Spinning }}
 	cycles     = shown{"collections", finding.UnitPerSecond, func(f *Facts) figure.Of[float64] { return f.Cycles }}
@@ -69,7 +70,7 @@ var (
 
 // Seen returns all known figures, in reporting order.
 func (f *Facts) Seen() []finding.Evidence {
-	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, goroutines, mutexWaits, running, runnable, calling, blocked, always, finalizing, finalWaits, timerCount, timerBytes, used, kernelWait, idle, throttled, busy, spinning, cycles, callRate, callBytes, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
+	return f.saw(gomaxprocs, gogc, gomemlimit, live, goal, kept, mapped, quota, ownQuota, coresThere, cpus, crashes, memHard, memUsed, kills, seconds, age, goroutines, mutexWaits, running, runnable, calling, blocked, always, finalizing, finalWaits, timerCount, timerBytes, used, kernelWait, idle, throttled, ever, busy, spinning, cycles, callRate, callBytes, gcCores, gcHeld, stopped, runWait, heapPeak, overSized, gcShare, sched, timers, locks, stacks, syscalls)
 }
 
 // saw returns the evidence for the figures that are known. A limit that is none has

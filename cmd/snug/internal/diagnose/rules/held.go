@@ -26,6 +26,13 @@ const (
 // (runtime/proc.go, retake).
 func (f *Facts) asleep() float64 { return num(f.Blocked) - max(1, num(f.AlwaysBlocked)) }
 
+// callsNeedPs reports whether as many threads sleep in system calls as procsHeld asks for, so that GOMAXPROCS may
+// be its advice. Fewer Ps would be held.
+func (f *Facts) callsNeedPs() bool {
+	p := num(f.Procs)
+	return f.asleep() >= heldShare/2*p && p <= mostPs*math.Ceil(num(f.Cores))
+}
+
 // heldByCalls reports whether goroutines in system calls hold Ps that others wait for. Neither
 // throttling nor other programs look like this: they stop goroutines that run, and threads that do
 // not sleep.

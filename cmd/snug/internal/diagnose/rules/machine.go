@@ -53,15 +53,16 @@ func neighbours(f *Facts) *result {
 }
 
 func subCoreQuota(f *Facts) *result {
-	if !(num(f.Quota) > 0 && num(f.Quota) < 1 && num(f.Throttled) >= minThrottled) {
+	share, from := f.throttling()
+	if !(num(f.Quota) > 0 && num(f.Quota) < 1 && share >= minThrottled) || f.isAboveQuota() {
 		return nil
 	}
 	res := &result{
 		severity: finding.SeverityInfo,
-		evidence: f.saw(quota, throttled),
+		evidence: f.saw(quota, from),
 		fix:      "a quota of one core if latency matters: one thread alone uses this one up before its period ends",
 	}
-	if procsHeld(f) == nil && num(f.Procs) > 1 {
+	if procsHeld(f) == nil && num(f.Procs) > 1 && !f.callsNeedPs() {
 		res.evidence = append(res.evidence, f.saw(gomaxprocs)...)
 		res.fix = "GOMAXPROCS=1, as snug sets below one core, unless its goroutines block in system calls; or a quota of one core"
 		res.verify = f.bench("--gomaxprocs 1," + whole(num(f.Procs)))
@@ -74,12 +75,13 @@ func subCoreQuota(f *Facts) *result {
 
 // throttledFit finds throttling that is not caused by GOMAXPROCS.
 func throttledFit(f *Facts) *result {
-	if !(num(f.Throttled) >= minThrottled && num(f.Procs) <= f.rounded()) {
+	share, from := f.throttling()
+	if !(share >= minThrottled && num(f.Procs) <= f.rounded()) {
 		return nil
 	}
 	res := &result{
 		severity: finding.SeverityInfo,
-		evidence: f.saw(throttled, gomaxprocs, quota, used, overSized),
+		evidence: f.saw(from, gomaxprocs, quota, used, overSized),
 		fix:      "none that is certain: a larger quota if latency matters; fewer Ps throttle less and are often slower",
 		verify:   f.bench("--gomaxprocs 1," + whole(num(f.Procs))),
 	}

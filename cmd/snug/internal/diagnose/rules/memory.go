@@ -7,6 +7,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/internal/plan"
 )
 
 const (
@@ -20,11 +21,10 @@ const (
 	// tightGrowth is the heap growth between collections, in percent, below which the
 	// collector runs nearly all the time.
 	tightGrowth = 10
-	// A proposed GOMEMLIMIT is at most safeShare of the memory limit, leaves at least
-	// minFree bytes below it, and lets memory that is not Go's grow by the factor
-	// otherGrowth.
+	// A proposed GOMEMLIMIT is at most that of package plan, and lets memory that is not Go's grow by the
+	// factor otherGrowth.
 	safeShare   = 0.9
-	minFree     = 8 << 20
+	minFree     = plan.MinHeadroom
 	otherGrowth = 1.25
 	// smallHeap is the live heap in bytes below which growth in percent means nothing.
 	smallHeap = 16 << 20
@@ -65,10 +65,10 @@ func (f *Facts) other() float64 {
 	return 0
 }
 
-// safeLimit returns the largest GOMEMLIMIT that fits the memory limit beside other memory.
+// safeLimit returns the largest GOMEMLIMIT that fits the memory limit beside other memory; 0 or less = none.
 func (f *Facts) safeLimit() float64 {
 	hard := num(f.MemHard)
-	return min(safeShare*hard, hard-minFree, hard-otherGrowth*f.other())
+	return min(float64(plan.MemoryForLimit(int64(hard), &plan.Policy{})), hard-otherGrowth*f.other())
 }
 
 // limitFix proposes GOMEMLIMIT=n, or a larger memory limit if n is too small for the live heap.
@@ -79,7 +79,7 @@ func (f *Facts) limitFix(n float64) string {
 	}
 	if n < max(minLimit, minFree) {
 		need := (max(minLimit, minFree) + otherGrowth*f.other()) / safeShare
-		return "a memory limit of " + units.GoMebibytes(int64(need+1<<20)) + " or more, or less memory in use: no GOMEMLIMIT fits"
+		return "a memory limit of " + units.GoMebibytes(max(plan.MinMemory, int64(need+1<<20))) + " or more, or less memory in use: no GOMEMLIMIT fits"
 	}
 	return "GOMEMLIMIT=" + units.GoMebibytes(int64(n))
 }

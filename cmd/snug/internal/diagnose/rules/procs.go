@@ -5,9 +5,11 @@ package rules
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/plan"
 )
 
 const (
@@ -23,7 +25,19 @@ const (
 	minUsed = 0.05
 	// minThrottled is the share of throttled periods that is worth a look. It proves nothing.
 	minThrottled = 0.25
+	// mostThrottled is the share since the group was made from which it is a warning, if there are many times
+	// too many Ps as well. Programs that work in bursts are throttled less, and often fastest so.
+	mostThrottled = 0.5
 )
+
+// throttling returns the share of throttled periods: while it was watched, or since the group was made if it
+// was seen once.
+func (f *Facts) throttling() (share float64, from shown) {
+	if !f.Throttled.Known() && !f.Seconds.Known() {
+		return num(f.Ever), ever
+	}
+	return num(f.Throttled), throttled
+}
 
 // suffers reports whether the extra Ps cost CPU time, and returns the figures that show it.
 func (f *Facts) suffers() (bool, []finding.Evidence) {
@@ -41,7 +55,7 @@ func (f *Facts) suffers() (bool, []finding.Evidence) {
 
 // tooMany finds a GOMAXPROCS above most, the number that limit allows; n is the one to set.
 func (f *Facts) tooMany(most, n float64, limit shown, fix string) *result {
-	if !(num(f.Procs) > most) {
+	if !(num(f.Procs) > most) || f.callsNeedPs() {
 		return nil
 	}
 	value := f.set("GOMAXPROCS="+whole(n), f.ProcsBy != ByEnvironment && !f.ownCode())
@@ -74,7 +88,21 @@ func (f *Facts) aboveQuota(fix string) *result {
 	if !f.quotaBinds() {
 		return nil
 	}
-	return f.tooMany(f.rounded(), f.advised(), quota, fix)
+	res := f.tooMany(f.rounded(), f.advised(), quota, fix)
+	if res == nil || !(num(f.Ever) >= mostThrottled) || !plan.TooManyProcs(int(num(f.Procs)), num(f.Quota)) || f.asleep() >= f.advised() {
+		return res
+	}
+	res.severity = finding.SeverityWarning
+	res.evidence = slices.Insert(res.evidence, 2, f.saw(ever)...) // beside GOMAXPROCS and the quota
+	if !f.Blocked.Known() || !(num(f.Used) >= minUsed) {
+		res.fix += "; first let snug doctor watch it under load: goroutines that wait in system calls may need the Ps"
+	}
+	return res
+}
+
+// isAboveQuota reports whether one of the rules about it fires.
+func (f *Facts) isAboveQuota() bool {
+	return slices.ContainsFunc([]func(*Facts) *result{gatedOff, ancestorIgnored, staleProcs, procsAboveQuota}, func(check func(*Facts) *result) bool { return check(f) != nil })
 }
 
 // maxprocs is the prefix of the module that rounds quotas down.
@@ -137,7 +165,7 @@ func (f *Facts) set(variable string, runs bool) string {
 }
 
 func (f *Facts) isGated() bool {
-	return f.Minor >= 25 && f.Aware != nil && !*f.Aware && f.ProcsBy == ByHost
+	return f.Minor >= 25 && f.Aware != nil && !*f.Aware && !f.Missed && f.ProcsBy == ByHost
 }
 
 func (f *Facts) isAncestor() bool {
@@ -194,17 +222,28 @@ func staleProcs(f *Facts) *result {
 	case !f.follows():
 		return f.aboveQuota(f.autoProcs())
 	case f.ProcsBy == ByEnvironment:
-		return f.aboveQuota(", or no GOMAXPROCS variable at all: this program's Go follows the quota by itself")
+		return f.aboveQuota(f.orNo("GOMAXPROCS variable at all"))
 	}
 	if f.Prebuilt {
 		return f.aboveQuota("")
 	}
-	return f.aboveQuota(", or no such call: this program's Go follows the quota by itself")
+	return f.aboveQuota(f.orNo("such call"))
+}
+
+// orNo adds to a fix that the runtime chooses the same without the setting, if it does: below one core
+// it takes 2 Ps.
+func (f *Facts) orNo(setting string) string {
+	if f.rounded() != f.advised() {
+		return ""
+	}
+	return ", or no " + setting + ": this program's Go follows the quota by itself"
 }
 
 // follows reports whether the runtime, if GOMAXPROCS were unset, would follow the quota and
-// not keep the number of CPUs at start.
-func (f *Facts) follows() bool { return f.Minor >= 25 && f.Aware != nil && *f.Aware }
+// not keep the number of CPUs at start. Go 1.25 does not find it in a container of cgroup v1.
+func (f *Facts) follows() bool {
+	return f.Minor >= 25 && f.Aware != nil && *f.Aware && !(f.Minor == 25 && strings.HasSuffix(f.Quota.Source, "cpu.cfs_quota_us"))
+}
 
 // pinsLow reports whether the operator or the program set a GOMAXPROCS that holds the
 // program back, in a container that may have been resized since. It needs a quota: without
@@ -216,7 +255,7 @@ func (f *Facts) pinsLow() bool {
 // pinnedLow returns the result for a program that pinsLow.
 func (f *Facts) pinnedLow() *result {
 	res := f.tooFew()
-	n := whole(math.Ceil(num(f.Cores)))
+	n := whole(f.fitting())
 	const resized = ", which does not follow a container that is resized"
 	switch {
 	case f.ProcsBy == ByEnvironment && f.follows():
@@ -248,8 +287,8 @@ func procsAboveQuota(f *Facts) *result {
 		return nil
 	}
 	fix := f.auto()
-	if f.Minor > 0 && f.Minor < 25 && !f.Prebuilt {
-		fix += ", or Go 1.25 or later"
+	if f.Minor > 0 && (f.Minor < 25 || f.Missed && f.Minor == 25) && !f.Prebuilt {
+		fix += ", or Go 1.26 or later"
 	}
 	return f.aboveQuota(fix)
 }
@@ -327,7 +366,7 @@ func (f *Facts) unused() float64 {
 // tooFew returns the result for a GOMAXPROCS that holds the program back. It is only for
 // information, because the number of waiting goroutines cannot be seen from outside.
 func (f *Facts) tooFew() *result {
-	p, n := whole(num(f.Procs)), whole(math.Ceil(num(f.Cores)))
+	p, n := whole(num(f.Procs)), whole(f.fitting())
 	fix := "GOMAXPROCS=" + n + ", or leave it to Go or snug, if the program has more to do in parallel"
 	if f.injected() {
 		fix = "GOMAXPROCS=" + n + " in the pod, which wins over what " + f.Injector + " injects, if the program has more to do in parallel"

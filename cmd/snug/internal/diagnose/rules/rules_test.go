@@ -166,7 +166,7 @@ func TestUnknown(t *testing.T) {
 			x, y := figure.New(a, ""), figure.New(b, "")
 			f := &rules.Facts{
 				Procs: x, GOGC: y, MemLimit: x, Live: y, Goal: x, Mapped: y, Quota: y, OwnQuota: x, Cores: y, CPUs: x, Crashes: x,
-				MemHard: y, MemUsed: x, OOMKills: y, Seconds: x, Used: y, KernelWait: x, Idle: y, Throttled: y, Busy: x, Spinning: y,
+				MemHard: y, MemUsed: x, OOMKills: y, Seconds: x, Used: y, KernelWait: x, Idle: y, Throttled: y, Ever: x, Busy: x, Spinning: y,
 				Cycles: x, GCCores: x, OverSize: y, GCShare: x, Sched: y, Timers: x, Locks: x, Stacks: y, Syscalls: y, Age: x, Kept: x, CallRate: x, CallBytes: y,
 				LiveGrowth: &rules.Trend{PerSecond: 2, Min: 1, Max: 3}, ThreadGrowth: &rules.Trend{PerSecond: 2, Min: 1, Max: 3},
 			}
@@ -190,6 +190,70 @@ func TestUnknown(t *testing.T) {
 				fields.Field(i).Set(reflect.ValueOf(dropped))
 			}
 		}
+	}
+}
+
+// TestOneWarning: throttling and too many Ps are one warning with all three figures, whoever set the Ps.
+func TestOneWarning(t *testing.T) {
+	for id, by := range map[string]rules.Facts{
+		"procs-above-quota": {ProcsBy: rules.ByHost, Minor: 22},
+		"gated-off":         {ProcsBy: rules.ByHost, Minor: 26, Aware: new(bool)},
+		"stale-procs":       {ProcsBy: rules.ByEnvironment, Minor: 26},
+		"ancestor-ignored":  {ProcsBy: rules.ByRuntime, OwnQuota: figure.None[float64]("")},
+	} {
+		f := &by
+		f.Procs, f.Quota, f.Cores, f.CPUs = figure.New(16.0, ""), figure.New(0.15, ""), figure.New(0.15, ""), figure.New(16.0, "")
+		f.Ever, f.Used = figure.New(0.98, ""), figure.New(0.0, "")
+		found := rules.Check(f)
+		if len(found) != 1 || found[0].ID != id || found[0].Severity != finding.SeverityWarning {
+			t.Errorf("%s: %+v, want it alone, as a warning", id, found)
+			continue
+		}
+		for _, want := range []float64{16, 0.15, 0.98} {
+			if !slices.ContainsFunc(found[0].Evidence, func(e finding.Evidence) bool { return e.Value == want }) {
+				t.Errorf("%s: %v is not in %+v", id, want, found[0].Evidence)
+			}
+		}
+	}
+}
+
+// TestHeldHolds: after the advice of procs-held nothing advises fewer Ps, while the same share of them is held.
+func TestHeldHolds(t *testing.T) {
+	num := func(v float64) figure.Of[float64] { return figure.New(v, "") }
+	checked := 0
+	for _, cores := range []float64{0.25, 0.5, 1, 1.5, 2} {
+		for _, p := range []float64{1, 2, 3, 4, 8} {
+			for _, held := range []float64{0.25, 0.5, 0.9} {
+				for _, quota := range []figure.Of[float64]{num(cores), figure.None[float64]("")} {
+					f := &rules.Facts{
+						ProcsBy: rules.ByEnvironment, Procs: num(p), Quota: quota, Cores: num(cores), CPUs: num(math.Ceil(cores)), Busy: num(p), Spinning: num(0),
+						Running: num(p * (1 - held)), Calling: num(p * held), Blocked: num(1 + p*held/2), AlwaysBlocked: num(1), Runnable: num(50 * p), Used: num(0.4 * min(p, cores)),
+						Throttled: num(0.9), Ever: num(0.9), OverSize: num(0.15),
+					}
+					for _, found := range rules.Check(f) {
+						if found.ID != "procs-held" {
+							continue
+						}
+						rest, _ := strings.CutPrefix(found.Fix, "GOMAXPROCS=")
+						n, err := strconv.ParseFloat(rest[:strings.Index(rest, ",")], 64)
+						if err != nil {
+							t.Fatalf("%q: %v", found.Fix, err)
+						}
+						g := *f
+						g.Procs, g.Busy, g.Running, g.Calling, g.Blocked = num(n), num(n), num(n*(1-held)), num(n*held), num(1+n*held/2)
+						for _, then := range rules.Check(&g) {
+							if strings.HasPrefix(then.ID, "procs-above") || then.ID == "stale-procs" || strings.Contains(then.Fix, "GOMAXPROCS=1,") {
+								t.Errorf("%v cores, %v Ps, held %v: %q, and then %s: %q", cores, p, held, found.Fix, then.ID, then.Fix)
+							}
+						}
+						checked++
+					}
+				}
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("followed %d fixes only", checked)
 	}
 }
 

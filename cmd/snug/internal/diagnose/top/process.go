@@ -3,6 +3,7 @@
 package top
 
 import (
+	"context"
 	"errors"
 	"path"
 	"slices"
@@ -71,6 +72,7 @@ func (e *watched) again(w *watcher) bool {
 	} else if e.idle(w) {
 		return true
 	}
+	e.Proc.Renew(context.Background())
 	g := goproc.Look(e.Proc, e.Files)
 	var denied *proc.Denied
 	if g.Err != nil && !errors.As(g.Err, &denied) || g.Err == nil && (!g.Exe.IsGo || g.Path != e.last.Go.Path) {
@@ -133,7 +135,7 @@ func (e *watched) note(w *watcher, g *goproc.Facts) {
 	f := observe.Facts(g, m.Limits)
 	r := finding.TopProcess{}
 	if prev.Go == nil {
-		observe.SinceStart(f, g, m.Limits)
+		observe.SinceStart(f, g)
 		r.Process = observe.Row(g, m.Limits, rules.Check(f))
 		r.Throttled.None()
 	} else {

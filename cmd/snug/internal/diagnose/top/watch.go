@@ -235,13 +235,18 @@ func (w *watcher) meet(pid int) passed {
 		return passed{}
 	case isDenied:
 		o.hint = denied.Hint()
+	case observe.Unread(g.Err) != "":
+		o.hint = observe.Unread(g.Err)
 	case g.Err != nil, observe.Momentary(&g.Stat):
 		p.Close()
 		return passed{}
 	case g.Stat.Kernel:
 		o.due = w.tick + kernelLooks
 	default:
-		if g.Guest = w.k.Files.Guest(p); g.Guest.Path != "" {
+		var err error
+		if g.Guest, err = w.k.Files.Guest(p); err != nil {
+			o.hint = err.Error()
+		} else if g.Guest.Path != "" {
 			g.Path, _, _ = p.Exe()
 			o.beside, o.due = new(observe.Unsupported(g)), w.tick+idleLooks
 		}

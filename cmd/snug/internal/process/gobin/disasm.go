@@ -47,9 +47,9 @@ func (u *uses) amd64(code []byte, pc uint64) {
 				continue
 			}
 			if m.Base == x86asm.RIP {
-				addr = next + uint64(m.Disp)
+				addr = next + uint64(int32(m.Disp)) // the decoder leaves four bytes without their sign
 			} else if r, ok := register(m.Base); ok && reg[r] != 0 && m.Index == 0 {
-				addr = reg[r] + uint64(m.Disp)
+				addr = reg[r] + uint64(int32(m.Disp))
 			} else {
 				continue
 			}

@@ -167,10 +167,69 @@ func TestPrinted(t *testing.T) {
 		"main.(*T[go.shape.[]int]).M":    "main.(*T[...]).M",
 		"main.F[...].func1":              "main.F[...].func1",
 		"main.broken]name[":              "main.broken]name[",
+		"[int]":                          "[...]",
+		"main.F[]":                       "main.F[...]",
 		"slices.Sort[go.shape.[]string]": "slices.Sort[...]",
 	} {
 		if got := printed(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestPlausible: the first entry of a tree names a function by the start of its name, and a caller within it.
+func TestPlausible(t *testing.T) {
+	const names = "\x00one\x00two\x00"
+	f := fn{entry: 0x100, end: 0x110}
+	for _, c := range []struct {
+		name, parent uint32
+		ok           bool
+	}{
+		{0, 4, true}, {1, 0, true}, {1, 15, true}, {1, 16, false}, {5, 4, true}, {2, 4, false}, {4, 4, false}, {8, 4, false}, {9, 4, false}, {10, 4, false}, {1 << 30, 4, false},
+	} {
+		p := append([]byte(names), 0xff, 0xff, 0xff) // the next part of the table, which no name reaches
+		tree := len(p)
+		p = le.AppendUint32(le.AppendUint32(le.AppendUint32(p, 0), c.name), c.parent)
+		p = append(p, 0, 0, 0, 0)
+		tab := part(p)
+		tab.go120, tab.names, tab.cu = true, 0x1000, 0x1000+uint64(len(names))
+		if name, ok := tab.plausible(f, tab.treeAt(0x1000+uint64(tree), 0)); ok != c.ok || ok && name != c.name {
+			t.Errorf("name at %d, called at %d: %d %t", c.name, c.parent, name, ok)
+		}
+		if _, ok := tab.plausible(f, tab.treeAt(0x1000+uint64(tree)+1, 0)); ok {
+			t.Error("an entry that is cut off")
+		}
+	}
+}
+
+// TestTreeOffset: the numbers of lists of a function at which it has an inline tree.
+func TestTreeOffset(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		fixed := 44
+		if old {
+			fixed = 40
+		}
+		for _, c := range []struct {
+			npcdata   uint32
+			nfuncdata byte
+			index     uint32
+			ok        bool
+		}{{3, 4, 7, true}, {2, 4, 7, false}, {3, 3, 7, false}, {3, 4, 0, false}, {1 << 10, 4, 7, true}, {1<<10 + 1, 4, 7, false}, {3, 255, 7, true}} {
+			p := make([]byte, fixed+4*int(c.npcdata)+4*int(c.nfuncdata))
+			le.PutUint32(p[funcNPCData:], c.npcdata)
+			p[fixed-1] = c.nfuncdata
+			if c.npcdata > pcdataInlTree {
+				le.PutUint32(p[fixed+4*pcdataInlTree:], c.index)
+			}
+			if c.nfuncdata > funcdataInlTree {
+				le.PutUint32(p[fixed+4*int(c.npcdata)+4*funcdataInlTree:], 99)
+			}
+			tab := part(p)
+			tab.go120 = !old
+			at, index := tab.treeOffset(fn{args: 0x1000})
+			if ok := at != ^uint32(0); ok != c.ok || ok && (at != 99 || index != c.index) {
+				t.Errorf("%+v, before 1.20 %t: %d, %d", c, old, at, index)
+			}
 		}
 	}
 }

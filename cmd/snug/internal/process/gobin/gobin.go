@@ -18,6 +18,7 @@
 package gobin
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"sync"
@@ -55,6 +56,7 @@ type File struct {
 	// Funcs is the number of functions.
 	Funcs int
 
+	src *source
 	img *image
 	tab *pclntab
 
@@ -80,11 +82,20 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 // from mem, the address space of the process, in which the file is loaded at its addresses plus
 // bias.
 func OpenLive(r io.ReaderAt, size int64, mem io.ReaderAt, bias uint64) (*File, error) {
+	file := &source{ReaderAt: r}
+	f, err := openLive(file, size, mem, bias)
+	if failed := file.failed(); failed != nil {
+		return nil, failed
+	}
+	return f, err
+}
+
+func openLive(r *source, size int64, mem io.ReaderAt, bias uint64) (*File, error) {
 	img, err := readImage(r, size, mem, bias)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Arch: img.arch, PIE: img.pie, Entry: img.entry, BuildID: img.buildID(), img: img}
+	f := &File{Arch: img.arch, PIE: img.pie, Entry: img.entry, BuildID: img.buildID(), src: r, img: img}
 	f.Version = img.goVersion()
 	f.Minor = minor(f.Version)
 	if f.tab, err = openPclntab(img); err != nil {
@@ -93,6 +104,32 @@ func OpenLive(r io.ReaderAt, size int64, mem io.ReaderAt, bias uint64) (*File, e
 	f.TextStart, f.Funcs = f.tab.text, f.tab.nfunc
 	f.tab.wrapperID = records[f.Minor].Wrapper
 	return f, nil
+}
+
+// Err returns the first error of reading the file since it was opened: what was not found since then may be there.
+func (f *File) Err() error { return f.src.failed() }
+
+// source is a file. It keeps the first error of reading.
+type source struct {
+	io.ReaderAt
+	mu  sync.Mutex
+	err error
+}
+
+func (s *source) ReadAt(p []byte, off int64) (int, error) {
+	n, err := s.ReaderAt.ReadAt(p, off)
+	if err != nil && err != io.EOF {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.err = cmp.Or(s.err, err)
+	}
+	return n, err
+}
+
+func (s *source) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
 }
 
 // Frame is one call on a logical stack.

@@ -39,6 +39,8 @@ type image struct {
 	notes    []span // addr is an offset in the file
 	dynamic  span
 	sections map[string]span
+
+	cut bool // a search ended at maxScan
 }
 
 // maxScan bounds how much of a file is searched for data that no header points to, in bytes.
@@ -223,6 +225,7 @@ func (m *image) scan(pattern []byte, align uint64, keep func(segment) bool,
 			}
 		}
 	}
+	m.cut = m.cut || budget == 0
 	return false
 }
 

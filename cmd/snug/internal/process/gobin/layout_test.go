@@ -81,6 +81,10 @@ func TestVersion(t *testing.T) {
 	}{
 		{"go1.26.8", 26, true},
 		{"go1.18", 18, true},
+		{"go1.19.13", 19, true},
+		{"go1.20", 20, true},
+		{"go1.9:", 9, true},
+		{"go1.2/", 2, true},
 		{"go1.27rc1", 27, true},
 		{"go1.25.3 X:nocoverageredesign", 25, true},
 		{"go1.26.8-X:nogreenteagc,jsonv2", 26, true},

@@ -70,6 +70,9 @@ func openPclntab(m *image) (*pclntab, error) {
 			}
 		}
 	}
+	if tab == nil && m.cut {
+		return nil, fmt.Errorf("%w: no function table in its first %d MiB", ErrUnsupported, maxScan>>20)
+	}
 	if tab == nil {
 		if v := m.goVersion(); v != "" {
 			return nil, fmt.Errorf("%w: unknown kind of function table, %s", ErrUnsupported, v)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
@@ -62,8 +63,21 @@ func TestAgain(t *testing.T) {
 		if err := unix.SchedSetaffinity(p.Pid(), &one); err != nil {
 			t.Fatal(err)
 		}
+		if f := first.Again(p); f.CPUs != first.CPUs {
+			t.Errorf("with its main thread pinned it may run on %d CPUs, want %d", f.CPUs, first.CPUs)
+		}
+		tasks, err := os.ReadDir("/proc/" + strconv.Itoa(p.Pid()) + "/task")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range tasks {
+			tid, _ := strconv.Atoi(task.Name())
+			if err := unix.SchedSetaffinity(tid, &one); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if f := first.Again(p); f.CPUs != 1 {
-			t.Errorf("it may run on %d CPUs, want 1", f.CPUs)
+			t.Errorf("with all threads pinned it may run on %d CPUs, want 1", f.CPUs)
 		}
 	}
 	id, err := p.ExeID()

@@ -4,6 +4,7 @@ package goproc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -29,11 +30,28 @@ type Cache struct {
 // maxPrograms bounds the memory of a snug that runs for months.
 const maxPrograms = 4096
 
+// makeRoom forgets any entry of a full map, and not all: a process with many files must not make snug read everything again.
+func makeRoom[K comparable, V any](m map[K]V) {
+	for k := range m {
+		if len(m) < maxPrograms {
+			break
+		}
+		delete(m, k)
+	}
+}
+
+// The bounds of what is read of an executable to know what it is, and of all other files of which a process may run code
+// together: bytes and system calls. A library takes a dozen calls and some kilobytes.
+const (
+	maxExe, maxExeCalls       = 32 << 20, 4096
+	maxGuests, maxGuestsCalls = 16 << 20, 8192
+)
+
 // NewCache returns a cache that keeps files in a subdirectory of dir, which is usually
 // os.UserCacheDir; "" = keep no files. If the directory cannot be used or belongs to another
 // user, the cache keeps no files and reports no error.
 func NewCache(dir string) *Cache {
-	return &Cache{disk: openDisk(dir), programs: map[proc.FileID]*program{}}
+	return &Cache{disk: openDisk(dir), programs: map[proc.FileID]*program{}, objects: map[string]Guest{}, alone: map[alone]bool{}}
 }
 
 // program is an executable.
@@ -78,20 +96,19 @@ func (c *Cache) program(p *proc.Process) (*program, error) {
 	if known != nil {
 		return known, nil
 	}
+	defer p.Narrow(maxExe, maxExeCalls)()
 	f, id, err := p.OpenExe()
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	exe, err := ReadExeAt(f)
-	if err != nil {
+	if err = cmp.Or(p.Budget().Over(), err); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.programs) >= maxPrograms {
-		clear(c.programs)
-	}
+	makeRoom(c.programs)
 	if c.programs[id] == nil {
 		c.programs[id] = &program{exe: exe, images: map[int]*image{}, failed: map[int]int{}}
 	}
@@ -117,18 +134,28 @@ func (c *Cache) image(p *proc.Process, of *program, uid int, mem io.ReaderAt, en
 		return im, nil
 	}
 	var bias uint64
-	if start, ok := entryOf(f); ok {
+	start, ok, err := entryOf(f)
+	if err != nil {
+		return nil, fmt.Errorf("executable cannot be read: %w", err)
+	}
+	if ok {
 		bias = entry - start
 	}
 	im := &image{}
 	bin, err := gobin.OpenLive(f, id.Size, mem, bias)
+	if over := p.Budget().Over(); over != nil {
+		return nil, over
+	}
 	if err == nil {
 		im.Entry, im.PIE, im.Vars, im.Layout, im.Sched = bin.Entry, bin.PIE, bin.Vars(), bin.Layout(), bin.Sched()
+		if err := bin.Err(); err != nil {
+			return nil, fmt.Errorf("executable cannot be read: %w", err)
+		}
 	} else if im.err = err; !errors.Is(err, gobin.ErrNotGo) && !errors.Is(err, gobin.ErrUnsupported) {
 		return nil, fmt.Errorf("executable cannot be read: %w", err)
 	}
-	// Keep nothing that was read from two programs.
-	if err := p.Same(); err != nil {
+	// Keep nothing that was read from two programs, or in part.
+	if err := cmp.Or(p.Budget().Over(), p.Same()); err != nil {
 		return nil, err
 	}
 	// Keep nothing that was read while a loader was still at work.
@@ -145,12 +172,12 @@ func (c *Cache) image(p *proc.Process, of *program, uid int, mem io.ReaderAt, en
 
 // entryOf returns the entry point in an ELF header. The file is 64-bit and little-endian, as
 // are all supported ones.
-func entryOf(r io.ReaderAt) (uint64, bool) {
+func entryOf(r io.ReaderAt) (entry uint64, ok bool, err error) {
 	var head [32]byte
-	if _, err := r.ReadAt(head[:], 0); err != nil || string(head[:6]) != "\x7fELF\x02\x01" {
-		return 0, false
+	if _, err := r.ReadAt(head[:], 0); err != nil && err != io.EOF {
+		return 0, false, err
 	}
-	return binary.LittleEndian.Uint64(head[24:]), true
+	return binary.LittleEndian.Uint64(head[24:]), string(head[:6]) == "\x7fELF\x02\x01", nil
 }
 
 // goBuildID reads the note that Go's linker writes at the start of a program; "" = none.
@@ -159,7 +186,7 @@ func entryOf(r io.ReaderAt) (uint64, bool) {
 //	4 bytes size of name, 4 size of description, 4 kind, name, description
 func goBuildID(r io.ReaderAt) string {
 	const most = 64 << 10
-	f, err := gobin.ReadHeaders(&frugal{r, maxRead})
+	f, err := gobin.ReadHeaders(&frugal{r: r, left: maxRead})
 	if err != nil {
 		return ""
 	}

@@ -8,7 +8,9 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -17,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
+	"github.com/snug-go/snug/internal/plan"
 )
 
 // Exe holds what is known about an executable file.
@@ -39,6 +42,9 @@ type Exe struct {
 
 	// Stripped reports that the file has no symbol table, as is usual for distributed programs.
 	Stripped bool
+
+	// Narrow reports a 32-bit program in ELF, whose address space is 4 GiB or less.
+	Narrow bool
 
 	// Versions of linked modules that set GOMAXPROCS or GOMEMLIMIT themselves; "" = not linked,
 	// "(devel)" = version unknown.
@@ -74,54 +80,67 @@ const notGo = " program that Go did not build"
 // usually known. If not, it is searched for, and a hostile file may be gigabytes of zeros.
 const maxRead = 64 << 20
 
-var errTooMuch = errors.New("too much to read")
+var errTooMuch = fmt.Errorf("not searched beyond %d MiB", maxRead>>20)
 
 // frugal is a file from which only a limited number of bytes can be read.
 type frugal struct {
 	r    io.ReaderAt
 	left int
+	err  error // the first of reading
 }
 
 func (f *frugal) ReadAt(p []byte, off int64) (int, error) {
-	if len(p) > f.left {
-		return 0, errTooMuch
+	n, err := 0, errTooMuch
+	if len(p) <= f.left {
+		n, err = f.r.ReadAt(p, off)
+		f.left -= n
 	}
-	n, err := f.r.ReadAt(p, off)
-	f.left -= n
+	if err != nil && err != io.EOF {
+		f.err = cmp.Or(f.err, err)
+	}
 	return n, err
 }
 
-// ReadExeAt is ReadExe for an open file.
+// ReadExeAt is ReadExe for an open file. What a failed read would have shown is unknown, so any is an error.
 func ReadExeAt(r io.ReaderAt) (Exe, error) {
-	r = &frugal{r, maxRead}
-	head := make([]byte, 256)
-	n, err := r.ReadAt(head, 0)
-	if err != nil && err != io.EOF {
-		return Exe{}, err
+	f := &frugal{r: r, left: maxRead}
+	e := readExe(f)
+	if err := f.err; err != nil {
+		if p := new(fs.PathError); errors.As(err, &p) {
+			err = p.Err
+		}
+		return Exe{}, fmt.Errorf("%w, so it is unknown whether Go built it", err)
 	}
+	return e, nil
+}
+
+func readExe(r io.ReaderAt) Exe {
+	head := make([]byte, 256)
+	n, _ := r.ReadAt(head, 0)
 	head = head[:n]
+	narrow := bytes.HasPrefix(head, []byte("\x7fELF\x01")) // ELFCLASS32, elf(5)
 	sections, goes, symbols := goSections(r)
 	if sections && !goes {
 		if byGccgo(r) {
-			return Exe{What: "an ELF" + gccgoBuilt}, nil
+			return Exe{What: "an ELF" + gccgoBuilt}
 		}
-		return Exe{What: sniff(head)}, nil
+		return Exe{What: sniff(head)}
 	}
 	if info := recorded(r); info != nil {
 		e := fromBuildInfo(info)
-		e.Stripped = sections && !symbols
+		e.Stripped, e.Narrow = sections && !symbols, narrow
 		if len(info.Deps) == 0 {
 			e.byNames(r)
 		}
-		return e, nil
+		return e
 	}
 	if goes {
 		// Go built it, but the build information was removed or never written.
-		e := Exe{IsGo: true, Stripped: !symbols}
+		e := Exe{IsGo: true, Stripped: !symbols, Narrow: narrow}
 		e.byNames(r)
-		return e, nil
+		return e
 	}
-	return Exe{What: sniff(head)}, nil
+	return Exe{What: sniff(head)}
 }
 
 // Foreign reads the build information of programs that are not ELF; nil = none is read. snug sets
@@ -261,6 +280,15 @@ func (e *Exe) Aware(godebug string) bool {
 		}
 	}
 	return aware
+}
+
+// Go returns what a plan needs to know about the program, with a GODEBUG variable as in Aware.
+func (e *Exe) Go(godebug string) plan.Go {
+	g := plan.Go{Minor: e.Minor, Blind: !e.Aware(godebug), Automaxprocs: e.Automaxprocs != "", Automemlimit: e.Automemlimit != ""}
+	if e.Narrow {
+		g.Space = 4 << 30
+	}
+	return g
 }
 
 // KeepsTimers reports whether a timer that nothing refers to stays in memory until it fires, with a

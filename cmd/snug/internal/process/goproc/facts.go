@@ -169,6 +169,7 @@ func (f *Facts) look(p *proc.Process, files *Cache, memory bool) error {
 		return nil
 	}
 	if f.Path, f.Deleted, err = p.Exe(); err != nil {
+		f.unknown("the name of its executable cannot be read")
 		return err
 	}
 	f.Status, _ = status(p)

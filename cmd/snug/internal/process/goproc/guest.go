@@ -3,6 +3,7 @@
 package goproc
 
 import (
+	"errors"
 	"io"
 	"strings"
 
@@ -40,45 +41,51 @@ type alone struct {
 
 // Guest returns the first Go code in the files that a process has mapped beside its executable, or the
 // executable itself if gccgo built it. A file without section headers is not recognised. If a process of the
-// same executable had just as many bytes of code mapped and no Go among it, Guest reads nothing more.
-func (c *Cache) Guest(p *proc.Process) Guest {
+// same executable had just as many bytes of code mapped and no Go among it, Guest reads nothing more. The error is that
+// of the budget: whether there is such code is unknown.
+func (c *Cache) Guest(p *proc.Process) (Guest, error) {
 	exe, _, err := p.Exe()
 	if err != nil {
-		return Guest{}
+		return Guest{}, nil
 	}
 	id, err := p.ExeID()
 	if err != nil {
-		return Guest{}
+		return Guest{}, nil
 	}
 	key := alone{id, proc.CodeOf(p.Pid())}
 	c.mu.Lock()
 	known := c.alone[key]
 	c.mu.Unlock()
 	if known {
-		return Guest{}
+		return Guest{}, nil
 	}
+	defer p.Narrow(maxGuests, maxGuestsCalls)()
 	objects, err := p.Objects()
+	if errors.Is(err, proc.ErrTooMuch) {
+		return Guest{}, err
+	}
 	if err != nil {
-		return Guest{}
+		return Guest{}, p.Budget().Over()
 	}
 	all := true
 	for _, o := range objects {
 		g, read := c.guest(p, o)
+		if err := p.Budget().Over(); err != nil {
+			return Guest{}, err
+		}
 		all = all && read
 		// The executable is no guest of its own, unless no Go that snug reads built it.
 		if g.Path != "" && (o.Path != exe || g.Gccgo) {
-			return g
+			return g, nil
 		}
 	}
 	if all && key.code > 0 && len(objects) > 0 && p.Same() == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.alone == nil || len(c.alone) >= maxPrograms {
-			c.alone = map[alone]bool{}
-		}
+		makeRoom(c.alone)
 		c.alone[key] = true
 	}
-	return Guest{}
+	return Guest{}, nil
 }
 
 // guest looks at one file. It is cached by its path and number, because most processes map the same
@@ -97,7 +104,7 @@ func (c *Cache) guest(p *proc.Process, o proc.Object) (g Guest, read bool) {
 	}
 	defer f.Close()
 	e, err := ReadExeAt(f)
-	if err != nil {
+	if err != nil || p.Budget().Over() != nil {
 		return Guest{}, false
 	}
 	if e.IsGo || e.Gccgo() {
@@ -105,9 +112,7 @@ func (c *Cache) guest(p *proc.Process, o proc.Object) (g Guest, read bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.objects == nil || len(c.objects) >= maxPrograms {
-		c.objects = map[string]Guest{}
-	}
+	makeRoom(c.objects)
 	c.objects[key] = g
 	return g, true
 }

@@ -69,8 +69,8 @@ func TestGuest(t *testing.T) {
 			want.Path = lib
 		}
 		for range 2 { // the second time from the cache
-			if got := files.Guest(p); got != want {
-				t.Errorf("%s: %+v, want %+v", c.lib, got, want)
+			if got, err := files.Guest(p); got != want || err != nil {
+				t.Errorf("%s: %+v, %v, want %+v", c.lib, got, err, want)
 			}
 		}
 		if n := len(files.alone); n > 0 != (c.text == "") {
@@ -83,7 +83,7 @@ func TestGuest(t *testing.T) {
 		if err := os.Remove(lib); err != nil {
 			t.Fatal(err)
 		}
-		if got := NewCache("").Guest(p); got.Path != "" && got != (Guest{lib, c.want.Version, c.want.Gccgo}) {
+		if got, _ := NewCache("").Guest(p); got.Path != "" && got != (Guest{lib, c.want.Version, c.want.Gccgo}) {
 			t.Errorf("%s, deleted: %+v", c.lib, got)
 		}
 	}

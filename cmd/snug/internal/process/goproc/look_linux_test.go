@@ -167,8 +167,8 @@ func checkSettings(t *testing.T, file string, minor int, aware bool, c *Cache) {
 				if want := "/proc/" + strconv.Itoa(f.Pid) + "/mem, "; !strings.HasPrefix(f.GOMAXPROCS.Source, want) || !strings.HasSuffix(f.GOMAXPROCS.Source, " votes") {
 					t.Errorf("source %q, want %s", f.GOMAXPROCS.Source, want)
 				}
-				if f.Env["SNUG_TEST"] != "seen" || f.Env["TOKEN"] != "" || f.Path != file || f.Deleted {
-					t.Errorf("environment %q, path %q", f.Env, f.Path)
+				if f.Env["SNUG_TEST"] != "" || f.Env["TOKEN"] != "" || f.Path != file || f.Deleted {
+					t.Errorf("environment %q, path %q, want %q, deleted %t", f.Env, f.Path, file, f.Deleted)
 				}
 			}
 		})

@@ -3,6 +3,7 @@
 package goproc
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -17,37 +18,44 @@ var known = []string{"go.uber.org/automaxprocs/", "github.com/KimMachineGun/auto
 // except those of modules that Exe reports. It finds them by their instructions, in a stripped
 // program too, in some 10 ms for 10 MB of code. The result is empty if the file is not a Go
 // program that snug can read.
-func OwnSetters(path string) (found gobin.Setters) {
-	inspect(path, func(bin *gobin.File) { found = bin.Setters() })
+func OwnSetters(path string) (found gobin.Setters, err error) {
+	err = inspect(path, func(bin *gobin.File) { found = bin.Setters() })
 	for _, list := range []*[]string{&found.GOMAXPROCS, &found.GOMEMLIMIT} {
 		*list = slices.DeleteFunc(*list, func(name string) bool {
 			// A copy in the program's own tree (vendor/) has a path before the name.
 			return slices.ContainsFunc(known, func(module string) bool { return strings.Contains(name, module) })
 		})
 	}
-	return found
+	return found, err
 }
 
 // FitsItself reports whether a program imports snug/auto or snug/adapt/auto, which do at start what
 // `snug run` would. It is false if snug cannot read the file.
 func FitsItself(path string) (yes bool) {
-	inspect(path, func(bin *gobin.File) { yes = bin.Has("github.com/snug-go/snug/", "auto.init.0", "adapt/auto.init.0") })
+	_ = inspect(path, func(bin *gobin.File) { yes = bin.Has("github.com/snug-go/snug/", "auto.init.0", "adapt/auto.init.0") })
 	return yes
 }
 
-// inspect calls look with an executable, unless it is not a Go program that snug can read.
-func inspect(path string, look func(*gobin.File)) {
+// inspect calls look with an executable, unless it is not a Go program that snug can read. The error is one of opening
+// or reading it.
+func inspect(path string, look func(*gobin.File)) error {
 	// Stat before opening, as in ReadExe: opening a device may have an effect.
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return
+		return err
 	}
 	f, err := open(path)
 	if err != nil {
-		return
+		return err
 	}
 	defer f.Close()
-	if bin, err := gobin.Open(f, info.Size()); err == nil {
-		look(bin)
+	bin, err := gobin.Open(f, info.Size())
+	if errors.Is(err, gobin.ErrNotGo) || errors.Is(err, gobin.ErrUnsupported) {
+		return nil
 	}
+	if err == nil {
+		look(bin)
+		err = bin.Err()
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
 )
 
 // who sets who chose each setting. custom reports that GOMAXPROCS was set by hand; it is valid
@@ -78,6 +79,16 @@ func (f *Facts) whoProcs(custom, kept bool) Setter {
 		return code
 	}
 	return Setter{Detail: fmt.Sprintf("the program's code, or the CPUs at its start (now %d); Go 1.%d keeps no record", f.CPUs, f.Exe.Minor)}
+}
+
+// MissedQuota reports whether the runtime reads quotas, and yet has a P for each CPU where the quota of
+// the process's own group gives another number: Go 1.25 often looks for it elsewhere (cgroup.RuntimeDir).
+// Where it looks cannot be known from outside. A program of Go 1.25 that is alive has also missed a quota
+// that would crash it.
+func (f *Facts) MissedQuota(c *limits.CPU) bool {
+	n := plan.RuntimeProcs(c, plan.Go{Minor: plan.NewestKnown})
+	return f.GOMAXPROCSBy.By == ByRuntime && f.GOMAXPROCS.N == f.CPUs && n != f.CPUs &&
+		(n > 0 || n == plan.Crash && f.Exe.Minor == 25)
 }
 
 // whoPercent follows runtime/mgcpacer.go, readGOGC.

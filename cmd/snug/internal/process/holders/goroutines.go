@@ -18,6 +18,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
@@ -35,9 +36,15 @@ const (
 	maxCalls      = 128      // of a stack, as many as runtime/pprof keeps
 	maxG          = 1 << 10  // is larger than runtime.g, in bytes
 	maxHeld       = 1 << 23  // calls that are kept of all stacks
+	// maxWild is how many goroutines of a list may not be in memory; of a long one a hundredth.
+	maxWild = 64
 	// attempts is how often a record is read until it is consistent.
 	attempts = 16
 )
+
+// Budget is enough for the goroutines and the heap profiles of most programs, in less than a second of CPU time: for 65,000
+// goroutines, which take four reads each.
+var Budget = proc.Amount{Bytes: 400 << 20, Calls: 1 << 18, Time: time.Minute}
 
 var le = binary.LittleEndian
 
@@ -48,7 +55,10 @@ type Reader struct {
 	bias uint64
 	at   gobin.Records
 	exe  io.Closer
-	rest func(attempt int) // before each attempt to read the heap profile
+
+	budget *proc.Budget      // of all reads; nil in tests
+	wild   int               // goroutines of a list that are not in memory
+	rest   func(attempt int) // before each attempt to read the heap profile
 
 	buffers []byte // for stacks
 
@@ -59,9 +69,13 @@ type Reader struct {
 // it the bounds are a million and eight million, for which Heap takes some hundred megabytes.
 func (r *Reader) Bound(sites, calls int) { r.sites, r.calls = sites, calls }
 
-// OpenProcess opens the records of a process. The error is one of gobin.OpenLive or of reading the
-// process, or ErrUnknown.
-func OpenProcess(p *proc.Process) (*Reader, error) {
+// OpenProcess opens the records of a process. All that is read of them is within a budget. The error is one of
+// gobin.OpenLive or of reading the process, or ErrUnknown.
+func OpenProcess(p *proc.Process, b *proc.Budget) (*Reader, error) {
+	if _, err := p.Memory(); err != nil { // p keeps it open
+		return nil, err
+	}
+	p = p.With(b)
 	mem, err := p.Memory()
 	if err != nil {
 		return nil, err
@@ -83,11 +97,14 @@ func OpenProcess(p *proc.Process) (*Reader, error) {
 	if err == nil {
 		r, err = open(file, mem, entry-file.Entry)
 	}
+	if over := b.Over(); over != nil {
+		err = over
+	}
 	if err != nil {
 		exe.Close()
 		return nil, err
 	}
-	r.exe = exe
+	r.exe, r.budget = exe, b
 	return r, nil
 }
 
@@ -131,6 +148,8 @@ type Goroutines struct {
 	Finalizers *Group
 	// Unread could not be read consistently and are not in Total.
 	Unread int
+	// Left were not looked at, because there are more than the budget is for. Those that were are spread over the list.
+	Left int
 	// Source says where the list was found.
 	Source string
 }
@@ -193,11 +212,19 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 	groups := map[string]*Group{}
 	runtimes := map[uint64]bool{}
 	var key []byte
-	held := 0
-	for _, addr := range list {
+	r.wild = 0
+	for i, addr := range spread(list) {
 		one, calls, whole, ok := r.goroutine(addr)
+		if over := r.budget.Over(); !ok && errors.Is(over, proc.ErrTooMuch) {
+			out.Left = len(list) - i
+			break
+		} else if !ok && over != nil {
+			return nil, over
+		}
 		if !ok {
-			out.Unread++
+			if out.Unread++; r.wild > max(maxWild, len(list)/100) {
+				return nil, fmt.Errorf("a list of %d goroutines makes no sense: %d of the first %d are not in memory", len(list), r.wild, i+1)
+			}
 			continue
 		}
 		state, alive := states[one.status]
@@ -242,11 +269,6 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 		}
 		group := groups[string(key)]
 		if group == nil {
-			if held += len(calls); held > maxHeld {
-				out.Total--
-				out.Unread++
-				continue
-			}
 			group = &Group{State: state, Reason: reason, Calls: slices.Clone(calls), Cut: !whole && len(calls) > 0, Start: start, Creator: creator}
 			groups[string(key)] = group
 		}
@@ -265,6 +287,24 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.IDs[0], b.IDs[0]))
 	})
 	return out, nil
+}
+
+// inOrder is the number of goroutines up to which all of them can be looked at.
+const inOrder = 1 << 15
+
+// spread returns a long list in another order, so that its first part has goroutines of all ages.
+func spread(list []uint64) []uint64 {
+	step := len(list)/inOrder + 1
+	if step == 1 {
+		return list
+	}
+	out := make([]uint64, 0, len(list))
+	for from := range step {
+		for i := from; i < len(list); i += step {
+			out = append(out, list[i])
+		}
+	}
+	return out
 }
 
 // list returns the addresses of all goroutines. allgs only grows; its array is replaced when it
@@ -321,6 +361,7 @@ func (r *Reader) settled(addr uint64) (one g, stack []byte, ok bool) {
 	for range attempts {
 		one, err := r.fields(addr)
 		if err != nil {
+			r.wild++
 			return g{}, nil, false
 		}
 		if _, alive := states[one.status]; !alive && one.status != statusCopyStack || one.status == statusRunning {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 	"github.com/snug-go/snug/cmd/snug/internal/process/oldgo"
@@ -155,7 +156,7 @@ func (c *target) open(exe string) {
 		c.openEmulated(p, exe)
 		return
 	}
-	c.Reader, err = OpenProcess(p)
+	c.Reader, err = OpenProcess(p, proc.NewBudget(c.t.Context(), proc.Amount{Bytes: 1 << 40, Calls: 1 << 40, Time: time.Hour}, nil))
 	if err != nil {
 		c.t.Fatal(err)
 	}

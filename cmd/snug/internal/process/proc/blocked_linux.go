@@ -17,7 +17,7 @@ import (
 // /proc/PID/task/TID/syscall is "running", or "NUMBER ARGUMENTS... SP PC"; the number is -1 outside of
 // system calls. See man 5 proc_pid_syscall. Reading it needs the permissions of reading memory.
 func (p *Process) Blocked(maxThreads int) (int, error) {
-	tids, err := numbers("/proc/self/fd/" + strconv.Itoa(p.dir) + "/task")
+	tids, err := p.tids()
 	if err != nil && len(tids) == 0 {
 		return 0, p.why("task", err)
 	}

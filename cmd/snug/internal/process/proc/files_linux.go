@@ -6,26 +6,27 @@ import (
 	"encoding/binary"
 	"io"
 	"os"
-	"strconv"
 )
 
-// FilesOf returns how many bytes of memory a process has resident in pages of files, and how many of them in files of which it
-// may run code: its executable and its libraries. The others are data. If its pages may not be read, code is at most the size
-// of the executable. 0 = none or unknown.
+// maxCode bounds the addresses at which pages of code are looked for, in bytes. The largest program known has 700 MB.
+const maxCode = 8 << 30
+
+// Files returns how many bytes of memory the process has resident in pages of files, and how many of them in files of which it
+// may run code: its executable and its libraries. The others are data. If its pages may not be read, or are too many, code is at
+// most the size of the executable. 0 = none or unknown.
 //
 // Source: proc_pid_pagemap(5), bits 61 (a page of a file) and 63 (present).
-func FilesOf(pid int) (files, code int64) {
-	var b [4096]byte
-	if files = parseSize(statusOf(pid, b[:]), "RssFile"); files == 0 {
+func (p *Process) Files() (files, code int64) {
+	text, _ := p.read("status", maxStatus)
+	if files = parseSize(text, "RssFile"); files == 0 {
 		return 0, 0
 	}
-	dir := root + "/" + strconv.Itoa(pid)
-	text, err := readFile(dir+"/maps", maxMaps)
+	text, err := p.maps()
 	if err == nil {
-		code, err = present(dir+"/pagemap", parseCode(text))
+		code, err = p.present(parseCode(text))
 	}
 	if err != nil {
-		exe, _ := ExeOf(pid)
+		exe, _ := p.ExeID()
 		code = exe.Size
 	}
 	return files, min(files, code)
@@ -42,18 +43,29 @@ func readFile(name string, most int64) ([]byte, error) {
 }
 
 // present returns the bytes of address ranges that are in memory, in pages of files.
-func present(pagemap string, spans [][2]uint64) (bytes int64, err error) {
-	f, err := os.Open(pagemap)
+func (p *Process) present(spans [][2]uint64) (bytes int64, err error) {
+	sum := uint64(0)
+	for _, s := range spans {
+		if sum += s[1] - s[0]; sum > maxCode {
+			return 0, ErrTooMuch
+		}
+	}
+	fd, err := p.open("pagemap")
 	if err != nil {
 		return 0, err
 	}
+	f := p.file(fd, "pagemap")
 	defer f.Close()
+	return presentIn(f, spans)
+}
+
+func presentIn(pagemap io.ReaderAt, spans [][2]uint64) (bytes int64, err error) {
 	const size, file = 8, 1<<63 | 1<<61
 	page := uint64(os.Getpagesize())
 	var b [4096 * size]byte
 	for _, s := range spans {
 		for at, end := s[0]/page, s[1]/page; at < end; {
-			n, err := f.ReadAt(b[:min((end-at)*size, uint64(len(b)))], int64(at*size))
+			n, err := pagemap.ReadAt(b[:min((end-at)*size, uint64(len(b)))], int64(at*size))
 			for i := 0; i+size <= n; i += size {
 				if binary.LittleEndian.Uint64(b[i:])&file == file {
 					bytes += int64(page)

@@ -3,16 +3,23 @@
 package proc
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// TestFilesOf: pages of a file that is only data are no code, and what is not readable falls back to the executable's size.
-func TestFilesOf(t *testing.T) {
-	before, code := FilesOf(os.Getpid())
+// TestFiles: pages of a file that is only data are no code, and what is not readable falls back to the executable's size.
+func TestFiles(t *testing.T) {
+	p, err := Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	before, code := p.Files()
 	if code <= 0 || code > before {
 		t.Fatalf("%d bytes of files, %d of code", before, code)
 	}
@@ -34,14 +41,17 @@ func TestFilesOf(t *testing.T) {
 	for i := 0; i < size; i += 4096 {
 		sum += data[i]
 	}
-	after, now := FilesOf(os.Getpid())
+	after, now := p.Files()
 	if after < before+size/2 || now > before+size/4 || sum != 0 {
 		t.Errorf("%d bytes of files, before %d; code %d, before %d", after, before, now, code)
 	}
-	if files, code := FilesOf(1 << 30); files+code != 0 {
-		t.Errorf("no such process: %d, %d", files, code)
+	for what, spans := range map[string][][2]uint64{"one": {{0, 68 << 40}}, "many": {{0, maxCode / 2}, {maxCode, 2 * maxCode}}} {
+		if n, err := p.present(spans); !errors.Is(err, ErrTooMuch) || n != 0 {
+			t.Errorf("%s: %d, %v", what, n, err)
+		}
 	}
-	if n, err := present(filepath.Join(t.TempDir(), "none"), nil); err == nil || n != 0 {
-		t.Errorf("%d, %v", n, err)
+	p.Allow(NewBudget(t.Context(), Amount{Bytes: 1 << 20, Calls: 3, Time: time.Hour}, nil))
+	if n, err := p.present([][2]uint64{{0, maxCode}}); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("more than the budget: %d, %v", n, err)
 	}
 }

@@ -3,7 +3,6 @@
 package proc
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +27,7 @@ type memory struct {
 // process and does not stop it.
 func (p *Process) Memory() (io.ReaderAt, error) {
 	if p.mem != nil {
-		return p.mem, nil
+		return p.budget.Within(p.mem), nil
 	}
 	entry, err := p.AuxEntry()
 	if err != nil {
@@ -47,7 +46,7 @@ func (p *Process) Memory() (io.ReaderAt, error) {
 		p.mem = nil
 		return nil, err
 	}
-	return p.mem, nil
+	return p.budget.Within(p.mem), nil
 }
 
 // close frees the descriptor. A remaining reader reads nothing.
@@ -107,8 +106,8 @@ func (p *Process) Environ() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) == maxEnviron { // the last variable may be cut
-		text = text[:bytes.LastIndexByte(text, 0)+1]
+	if len(text) == maxEnviron { // a variable may be missing
+		return nil, ErrTooMuch
 	}
 	return parseEnviron(text), nil
 }

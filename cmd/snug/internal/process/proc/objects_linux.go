@@ -4,8 +4,6 @@ package proc
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,16 +15,28 @@ const maxMaps = 8 << 20
 // Objects returns the files of which the process may run code, by address. It needs the rights of
 // PTRACE_MODE_READ.
 func (p *Process) Objects() ([]Object, error) {
+	text, err := p.maps()
+	return parseMaps(text), err
+}
+
+// maps returns the text of the file whole, or an error: what is missing may be anything.
+func (p *Process) maps() ([]byte, error) {
 	text, err := p.read("maps", maxMaps)
+	if len(text) == maxMaps {
+		err = ErrTooMuch
+	}
 	if err != nil {
 		return nil, err
 	}
-	return parseMaps(text), nil
+	return text, nil
 }
 
 // OpenObject opens a file that the process has mapped. Without CAP_CHECKPOINT_RESTORE it opens what
 // is at its path now, so a file that was deleted cannot be opened.
-func (p *Process) OpenObject(o Object) (*os.File, error) {
+func (p *Process) OpenObject(o Object) (*File, error) {
+	if err := p.budget.Take(0); err != nil {
+		return nil, err
+	}
 	fd, err := p.open("map_files/" + o.span)
 	if err != nil && !o.Deleted {
 		// Another kind of file may be there by now: do not wait for a pipe.
@@ -45,5 +55,5 @@ func (p *Process) OpenObject(o Object) (*os.File, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("%w, %s/%d/root", ErrNone, p.root, p.pid)
 	}
-	return os.NewFile(uintptr(fd), p.root+"/"+strconv.Itoa(p.pid)+"/root"), nil
+	return p.file(fd, "root"), nil
 }

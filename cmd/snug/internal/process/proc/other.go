@@ -10,7 +10,7 @@ import (
 )
 
 // Process is a process to read, which needs Linux.
-type Process struct{}
+type Process struct{ budget *Budget }
 
 // Pids needs Linux.
 func Pids() ([]int, error) { return nil, ErrNotLinux }
@@ -20,6 +20,18 @@ func Hidden() bool { return false }
 
 // Open needs Linux.
 func Open(int) (*Process, error) { return nil, ErrNotLinux }
+
+// OpenWithin needs Linux.
+func OpenWithin(int, *Budget) (*Process, error) { return nil, ErrNotLinux }
+
+// Budget returns nil.
+func (*Process) Budget() *Budget { return nil }
+
+// Allow does nothing.
+func (*Process) Allow(*Budget) {}
+
+// File is an open file that a process uses.
+type File struct{ *os.File }
 
 // Close does nothing.
 func (*Process) Close() {}
@@ -82,13 +94,13 @@ func (*Process) Exe() (string, bool, error) { return "", false, ErrNotLinux }
 func (*Process) ExeID() (FileID, error) { return FileID{}, ErrNotLinux }
 
 // OpenExe needs Linux.
-func (*Process) OpenExe() (*os.File, FileID, error) { return nil, FileID{}, ErrNotLinux }
+func (*Process) OpenExe() (*File, FileID, error) { return nil, FileID{}, ErrNotLinux }
 
 // Objects needs Linux.
 func (*Process) Objects() ([]Object, error) { return nil, ErrNotLinux }
 
 // OpenObject needs Linux.
-func (*Process) OpenObject(Object) (*os.File, error) { return nil, ErrNotLinux }
+func (*Process) OpenObject(Object) (*File, error) { return nil, ErrNotLinux }
 
 // Memory needs Linux.
 func (*Process) Memory() (io.ReaderAt, error) { return nil, ErrNotLinux }
@@ -102,8 +114,8 @@ func StatOf(int) (Stat, error) { return Stat{}, ErrNotLinux }
 // CodeOf needs Linux.
 func CodeOf(int) int64 { return 0 }
 
-// FilesOf needs Linux.
-func FilesOf(int) (files, code int64) { return 0, 0 }
+// Files needs Linux.
+func (*Process) Files() (files, code int64) { return 0, 0 }
 
 // Entries needs Linux.
 func Entries() ([]Entry, error) { return nil, ErrNotLinux }

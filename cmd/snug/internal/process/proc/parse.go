@@ -345,14 +345,14 @@ func public(name []byte) bool {
 	case "GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG":
 		return true
 	}
-	return bytes.HasPrefix(name, []byte("SNUG_"))
+	return false
 }
 
 // maxValue bounds the length of a value that is kept. No variable that snug reads needs a
 // longer one.
 const maxValue = 4096
 
-// parseEnviron returns the variables in "NAME=value\0..." that snug reads. If several have the
+// parseEnviron returns the variables in "NAME=value\0..." that set knobs. If several have the
 // same name, the first counts, as in Go's runtime (runtime/env_posix.go, gogetenv).
 func parseEnviron(text []byte) map[string]string {
 	env := map[string]string{}
@@ -360,10 +360,10 @@ func parseEnviron(text []byte) map[string]string {
 		var entry []byte
 		entry, text, _ = bytes.Cut(text, []byte{0})
 		name, value, ok := bytes.Cut(entry, []byte("="))
-		if !ok || !public(name) || len(name) > maxValue || len(value) > maxValue {
+		if !ok || !public(name) || len(value) > maxValue {
 			continue
 		}
-		if _, seen := env[string(name)]; !seen && len(env) < 256 {
+		if _, seen := env[string(name)]; !seen {
 			env[string(name)] = string(value)
 		}
 	}

@@ -159,7 +159,7 @@ func TestParseEnviron(t *testing.T) {
 		want       map[string]string
 	}{
 		{"none", "", map[string]string{}},
-		{"only what sets knobs", "PATH=/bin\x00TOKEN=secret\x00GOGC=50\x00SNUG_LOG=1\x00GODEBUG=gctrace=1\x00GOFLAGS=-x\x00SNUG=off\x00", map[string]string{"GOGC": "50", "SNUG_LOG": "1", "GODEBUG": "gctrace=1"}},
+		{"only what sets knobs", "PATH=/bin\x00TOKEN=secret\x00GOGC=50\x00SNUG_LOG=1\x00GODEBUG=gctrace=1\x00GOFLAGS=-x\x00SNUG=off\x00", map[string]string{"GOGC": "50", "GODEBUG": "gctrace=1"}},
 		{"the first counts", "GOGC=50\x00GOGC=60\x00", map[string]string{"GOGC": "50"}},
 		{"empty value", "GOGC=\x00", map[string]string{"GOGC": ""}},
 		{"no end", "GOMAXPROCS=4", map[string]string{"GOMAXPROCS": "4"}},
@@ -278,6 +278,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("GOGC=50\x00TOKEN=x\x00SNUG_LOG=1\x00"))
 	f.Add([]byte("123 45 6\n"))
 	f.Add([]byte("cpu  1 2 3 4 5\ncpu0 1 2 3 4 5\n"))
+	f.Add([]byte("rchar: 1\nread_bytes: 5\nwrite_bytes: 18446744073709551615\n"))
+	f.Add([]byte("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/a\nffff0000-0000 r-xp 0 0:0 1 /b\n"))
 	f.Add(words64(33, 1, atEntry, 0x401000, 0, 0))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if s, ok := parseStat(text, 4096); !ok && s != (Stat{}) || s.RSSBytes < 0 || s.CPU < 0 || s.Threads < 0 {
@@ -299,6 +301,22 @@ func FuzzParse(f *testing.F) {
 		}
 		if d, ok := parseSchedstat(text); !ok && d != (delay{}) {
 			t.Errorf("%v", d)
+		}
+		parseIO(text)
+		for _, s := range parseCode(text) {
+			if s[0] > s[1] {
+				t.Errorf("%#x", s)
+			}
+		}
+		for _, o := range parseMaps(text) {
+			if o.Path == "" {
+				t.Errorf("%+v", o)
+			}
+		}
+		for _, e := range parseEntries(text, nil) {
+			if e.Pid <= 0 {
+				t.Errorf("%+v", e)
+			}
 		}
 		if entry, ok := parseAuxv(text); ok != (entry != 0) {
 			t.Errorf("%#x, %v", entry, ok)

@@ -4,6 +4,8 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,6 +37,8 @@ type Process struct {
 	// remotely; else 0.
 	auxvAt uint64
 	first  Stat
+	cpus   int     // of all threads, when last read; 0 = not yet
+	budget *Budget // of what is read of it now
 
 	// mark is where Gather finds the auxiliary vector; unmarked = it does not.
 	mark     []byte
@@ -71,9 +75,21 @@ func numbers(dir string) ([]int, error) {
 
 // Open opens a process. The error is ErrGone if there is no process with this number, or only
 // a zombie.
-func Open(pid int) (*Process, error) { return openIn(root, pid) }
+func Open(pid int) (*Process, error) {
+	return OpenWithin(pid, NewBudget(context.Background(), OneLook, nil))
+}
 
-func openIn(root string, pid int) (*Process, error) {
+// OpenWithin is Open with the budget of the first look.
+func OpenWithin(pid int, b *Budget) (*Process, error) { return openIn(root, pid, b) }
+
+// Budget returns the budget of what is read of the process now: OneLook after Open.
+func (p *Process) Budget() *Budget { return p.budget }
+
+// Allow begins another look, with a budget of its own. What Memory, OpenExe and OpenObject returned before stays within
+// the one before.
+func (p *Process) Allow(b *Budget) { p.budget = b }
+
+func openIn(root string, pid int, b *Budget) (*Process, error) {
 	dir, err := retry(func() (int, error) {
 		return unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
@@ -83,7 +99,7 @@ func openIn(root string, pid int) (*Process, error) {
 		}
 		return nil, fmt.Errorf("%w, pid %d", err, pid)
 	}
-	p := &Process{pid: pid, root: root, dir: dir, stat: -1}
+	p := &Process{pid: pid, root: root, dir: dir, stat: -1, budget: b}
 	if p.first, err = p.Stat(); err == nil {
 		if p.auxv, err = p.read("auxv", maxAuxv); errors.Is(err, ErrDenied) && !p.first.Kernel {
 			err = p.remotely()
@@ -214,10 +230,15 @@ func (p *Process) Groups() (string, error) {
 	return string(text), err
 }
 
+// tids lists the threads: through dir and not by number, so that they cannot be another process's.
+func (p *Process) tids() ([]int, error) {
+	list, err := numbers("/proc/self/fd/" + strconv.Itoa(p.dir) + "/task")
+	return list, cmp.Or(p.budget.Take(16*len(list)), err)
+}
+
 // RunDelay adds up the times of at most maxThreads threads.
 func (p *Process) RunDelay(maxThreads int) (Delays, error) {
-	// Through dir and not by number, so that it cannot be another process.
-	tids, err := numbers("/proc/self/fd/" + strconv.Itoa(p.dir) + "/task")
+	tids, err := p.tids()
 	if err != nil && len(tids) == 0 {
 		return Delays{}, p.why("task", err)
 	}
@@ -284,7 +305,7 @@ func fileID(st *unix.Stat_t) FileID {
 
 // OpenExe opens the running executable, even if it was deleted or is in another mount
 // namespace. The ID is that of the opened file.
-func (p *Process) OpenExe() (*os.File, FileID, error) {
+func (p *Process) OpenExe() (*File, FileID, error) {
 	fd, err := p.open("exe")
 	if err != nil {
 		return nil, FileID{}, err
@@ -294,7 +315,21 @@ func (p *Process) OpenExe() (*os.File, FileID, error) {
 		unix.Close(fd)
 		return nil, FileID{}, p.why("exe", err)
 	}
-	return os.NewFile(uintptr(fd), p.root+"/"+strconv.Itoa(p.pid)+"/exe"), fileID(&st), nil
+	return p.file(fd, "exe"), fileID(&st), nil
+}
+
+// File is an open file that a process uses. What is read of it is within the budget of the process.
+type File struct {
+	*os.File
+	within
+}
+
+// ReadAt is that of both, within the budget.
+func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.within.ReadAt(p, off) }
+
+func (p *Process) file(fd int, name string) *File {
+	f := os.NewFile(uintptr(fd), p.root+"/"+strconv.Itoa(p.pid)+"/"+name)
+	return &File{f, within{f, p.budget}}
 }
 
 // open opens a file of the process.
@@ -308,7 +343,8 @@ func (p *Process) open(name string) (int, error) {
 	return fd, nil
 }
 
-// read reads at most limit bytes of a file of the process.
+// read reads at most limit bytes of a file of the process. Those of at most a page are not counted: they are few, and what has
+// read too much must still notice that the process has ended.
 func (p *Process) read(name string, limit int) ([]byte, error) {
 	fd, err := p.open(name)
 	if err != nil {
@@ -329,6 +365,11 @@ func (p *Process) read(name string, limit int) ([]byte, error) {
 			break
 		}
 		b = b[:len(b)+n]
+		if limit > maxStat {
+			if err := p.budget.Take(n); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return b, nil
 }

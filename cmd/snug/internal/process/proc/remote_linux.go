@@ -54,6 +54,9 @@ func (p *Process) stackAuxv(stack uint64) (auxv []byte, at uint64, err error) {
 	zeros, begin := 0, 8
 	for len(words) < maxStack {
 		b := make([]byte, 16<<10)
+		if err := p.budget.Take(len(b)); err != nil {
+			return nil, 0, err
+		}
 		n, err := p.peek(b, stack+uint64(len(words)))
 		if n < 16 {
 			if err == nil {
@@ -130,6 +133,9 @@ func (p *Process) remoteEnviron() ([]byte, error) {
 		return nil, err
 	}
 	text := make([]byte, min(at.envEnd-at.env, maxEnviron))
+	if err := p.budget.Take(len(text)); err != nil {
+		return nil, err
+	}
 	n, err := p.peek(text, at.env)
 	if err != nil && n == 0 {
 		return nil, err
@@ -154,6 +160,9 @@ func (p *Process) Gather(ranges []Range, room []byte) []byte {
 	for _, r := range ranges {
 		there = append(there, unix.RemoteIovec{Base: uintptr(r.Addr), Len: r.Size})
 		size += r.Size
+	}
+	if p.budget.Take(size) != nil {
+		return nil
 	}
 	seen, b := make([]byte, len(p.mark)), slices.Grow(room[:0], size)[:size]
 	local := []unix.Iovec{{Base: &seen[0]}, {Base: &b[0]}}

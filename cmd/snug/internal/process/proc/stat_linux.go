@@ -5,6 +5,8 @@ package proc
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,8 +66,9 @@ func (p *Process) undated() (Stat, error) {
 	return s, nil
 }
 
-// Affinity returns the number of existing CPUs that the main thread may run on, as
-// sched_getaffinity(2) returns it to the process itself.
+// Affinity returns the number of existing CPUs that all threads of the process may use together: one
+// thread may be pinned (sched_setaffinity(2)). It looks at the other threads if the main thread has
+// fewer CPUs than the process had before.
 func (p *Process) Affinity() (int, error) {
 	count, err := p.affinity()
 	if err != nil {
@@ -87,25 +90,68 @@ func (p *Process) StatAffinity() (s Stat, cpus int, err error) {
 	return s, cpus, err
 }
 
+// The most threads whose CPUs are looked up at one read: by a system call, and by reading a file.
+const (
+	maxAsked = 4096
+	maxRead  = 16
+)
+
 // affinity is Affinity of the process that has the number now.
 func (p *Process) affinity() (int, error) {
 	if p.root != root {
-		s, err := p.Status()
-		if err == nil && s.CPUs == 0 {
-			err = fmt.Errorf("%w, %s/%d/status Cpus_allowed_list", ErrNone, p.root, p.pid)
-		}
-		return s.CPUs, err
+		return p.allowed()
 	}
 	var few unix.CPUSet
-	err := unix.SchedGetaffinity(p.pid, &few)
-	count := few.Count()
-	if err == unix.EINVAL { // this kernel supports more CPUs than that
+	if err := unix.SchedGetaffinity(p.pid, &few); err == unix.EINVAL { // this kernel supports more CPUs than that
 		set := unix.NewCPUSet(maxCPUs)
-		err = unix.SchedGetaffinityDynamic(p.pid, set)
-		count = set.Count()
-	}
-	if err != nil {
+		if err := unix.SchedGetaffinityDynamic(p.pid, set); err != nil {
+			return 0, p.why("sched_getaffinity", err)
+		}
+		return set.Count(), nil
+	} else if err != nil {
 		return 0, p.why("sched_getaffinity", err)
 	}
-	return count, nil
+	for _, tid := range p.toAsk(few.Count(), maxAsked) {
+		var one unix.CPUSet
+		if unix.SchedGetaffinity(tid, &one) == nil {
+			for i := range few {
+				few[i] |= one[i]
+			}
+		}
+		if p.cpus != 0 && few.Count() >= p.cpus {
+			break
+		}
+	}
+	p.cpus = few.Count()
+	return p.cpus, nil
+}
+
+// toAsk returns the threads whose CPUs are to be added to those of the main thread, at most a number:
+// none if it has as many CPUs as the process had before.
+func (p *Process) toAsk(cpus, most int) []int {
+	if cpus >= p.cpus && (p.cpus != 0 || cpus >= runtime.NumCPU()) {
+		return nil
+	}
+	tids, _ := p.tids()
+	return tids[:min(len(tids), most)]
+}
+
+// allowed is affinity by status files, which have no call: the largest number of any thread. The
+// runtime's monitor, which is never pinned, has that of the process.
+func (p *Process) allowed() (int, error) {
+	s, err := p.Status()
+	if err == nil && s.CPUs == 0 {
+		err = fmt.Errorf("%w, %s/%d/status Cpus_allowed_list", ErrNone, p.root, p.pid)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, tid := range p.toAsk(s.CPUs, maxRead) {
+		if text, err := p.read("task/"+strconv.Itoa(tid)+"/status", maxStatus); err == nil {
+			one, _ := parseStatus(text)
+			s.CPUs = max(s.CPUs, one.CPUs)
+		}
+	}
+	p.cpus = s.CPUs
+	return p.cpus, nil
 }

@@ -23,7 +23,7 @@ import (
 const interval = 100 * time.Millisecond
 
 // maxThreads bounds the open files and locked memory of a capture.
-const maxThreads = 1 << 13
+const maxThreads = 1 << 11
 
 // Capture samples the CPU time of a process by perf events, one per thread, until
 // the duration, the context or the process ends. It then returns the samples taken

@@ -216,7 +216,7 @@ func TestCaptureAccountsForCPUTime(t *testing.T) {
 		if i := slices.IndexFunc(perf.Top, func(f Func) bool { return strings.Contains(f.Name, "sha256") }); i < 0 || perf.Top[i].Self < 0.05 {
 			t.Errorf("top %+v", perf.Top)
 		}
-		theirs, err := ReadFile(name)
+		theirs, err := readFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +243,7 @@ func checkTool(t *testing.T, p *profile.Profile) {
 	if err := errors.Join(p.Write(f), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(name); err != nil {
+	if _, err := readFile(name); err != nil {
 		t.Error(err)
 	}
 	cmd := exec.Command("go", "tool", "pprof", "-top", "-nodecount=20", name)

@@ -231,23 +231,14 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadFile(t *testing.T) {
-	dir := t.TempDir()
-	large := filepath.Join(dir, "large")
-	if err := errors.Join(os.WriteFile(large, nil, 0o644), os.Truncate(large, 1<<30)); err != nil {
-		t.Fatal(err)
+// readFile reads a profile from a file.
+func readFile(name string) (*profile.Profile, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
 	}
-	good := filepath.Join(dir, "good")
-	if err := os.WriteFile(good, plain(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]error{
-		good: nil, large: ErrTooLarge, dir: ErrNotProfile, filepath.Join(dir, "none"): os.ErrNotExist,
-	} {
-		if _, err := ReadFile(name); !errors.Is(err, want) || err != nil && !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v, want %v", name, err, want)
-		}
-	}
+	defer f.Close()
+	return Read(f)
 }
 
 func FuzzRead(f *testing.F) {

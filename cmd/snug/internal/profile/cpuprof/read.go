@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/google/pprof/profile"
@@ -32,25 +31,6 @@ var ErrTooLarge = errors.New("profile too large")
 
 // ErrNotProfile means that the data is not in pprof format, or incomplete.
 var ErrNotProfile = errors.New("not a pprof profile")
-
-// ReadFile reads a profile from a file.
-func ReadFile(name string) (*profile.Profile, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, fmt.Errorf("%s: %w: a directory", name, ErrNotProfile)
-	} else if err == nil && st.Mode().IsRegular() && st.Size() > MaxFile {
-		return nil, fmt.Errorf("%s: %w: %d bytes, the maximum is %d", name, ErrTooLarge, st.Size(), MaxFile)
-	}
-	p, err := Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return p, nil
-}
 
 // Read reads a profile in pprof format, with or without gzip
 // (github.com/google/pprof/proto/profile.proto). Its memory is bounded for any input.

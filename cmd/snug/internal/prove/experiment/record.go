@@ -11,10 +11,16 @@ import (
 	"os"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
+	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
-// kindRecord is the kind of a record's first line.
-const kindRecord = "record"
+const (
+	// kindRecord is the kind of a record's first line.
+	kindRecord = "record"
+	// maxRecord bounds a record, in bytes: a run takes some KB.
+	maxRecord = 256 << 20
+)
 
 // Record is the file from which an experiment can be resumed. Its first line is the
 // design and the setup; each further line is one finished run with its arm:
@@ -82,7 +88,7 @@ func OpenRecord(path string, d *Design, setup finding.Setup) (*Record, error) {
 }
 
 func openRecord(path string, h *header) (*Record, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := outfile.Open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, failed("open", path, err)
 	}
@@ -107,7 +113,7 @@ func (rec *Record) Kept() int {
 }
 
 func (rec *Record) open(f io.Reader, h *header) error {
-	data, err := io.ReadAll(f)
+	data, err := bounded.ReadAll(f, maxRecord)
 	if err != nil {
 		return failed("read", rec.path, err)
 	}
@@ -143,7 +149,7 @@ func (rec *Record) open(f io.Reader, h *header) error {
 // seed and the capacity, chosen before the first run, must stay the same. Both are nil,
 // without an error, if there is no such file or no complete line in it.
 func Recorded(path string) (*Design, *finding.Setup, error) {
-	data, err := os.ReadFile(path)
+	data, err := bounded.ReadFile(path, maxRecord)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
 	}

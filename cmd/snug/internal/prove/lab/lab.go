@@ -30,6 +30,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
@@ -215,11 +216,16 @@ func (l *Lab) recognise(self string) error {
 	if err == nil && exe.IsGo {
 		l.runner.Trace = true
 		l.machine.Go = exe.GoVersion
-		blind := !exe.Aware(l.Getenv("GODEBUG"))
+		l.choice.goVersion = exe.Go(l.Getenv("GODEBUG"))
 		if file == self {
-			blind = false // GODEBUG makes its workloads aware, see runner
+			l.choice.goVersion.Blind = false // GODEBUG makes its workloads aware, see runner
+		} else {
+			own, err := goproc.OwnSetters(file)
+			if err != nil {
+				return message.Failed("cannot read, "+message.Reason(err)+", "+file, "run it again, or check the disk")
+			}
+			l.choice.setsProcs = len(own.GOMAXPROCS) > 0
 		}
-		l.choice.goVersion = plan.Go{Minor: exe.Minor, Blind: blind}
 		l.choice.known = exe.Minor != 0
 		return nil
 	}
@@ -360,8 +366,10 @@ func (l *Lab) confinement(s *sweep) error {
 	return nil
 }
 
-// maxBody is the largest body that snug sends with each request.
-const maxBody = 64 << 20
+const (
+	maxBody    = 64 << 20 // of what snug sends with each request
+	maxProgram = 1 << 40  // of a program, whose checksum streams
+)
 
 // content returns the body of a request: the text of --body, or the file that it names.
 func (l *Lab) content() ([]byte, error) {
@@ -372,17 +380,7 @@ func (l *Lab) content() ([]byte, error) {
 	case !isFile:
 		return []byte(l.body), nil
 	}
-	info, err := os.Stat(file)
-	var b []byte
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = errors.New("not a regular file")
-	case info.Size() > maxBody:
-		err = errors.New("more than " + units.Bytes(maxBody))
-	default:
-		b, err = os.ReadFile(file)
-	}
+	b, err := bounded.ReadFile(file, maxBody)
 	if err != nil {
 		return nil, message.Failed("cannot read the body, "+message.Reason(err)+", "+file, "--body takes text, or @FILE")
 	}
@@ -392,7 +390,7 @@ func (l *Lab) content() ([]byte, error) {
 // checksum returns the SHA-256 of a file in hex, "" if it cannot be read. A program that
 // was rebuilt is another program.
 func checksum(name string) string {
-	f, err := os.Open(name)
+	f, err := bounded.Open(context.Background(), name, bounded.Limits{Bytes: maxProgram, Unpacked: maxProgram})
 	if err != nil {
 		return ""
 	}

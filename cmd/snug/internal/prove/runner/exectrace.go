@@ -5,9 +5,9 @@ package runner
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/exectrace"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 // TraceMetrics are the names of an execution trace's figures in a run's Reported, in the
@@ -18,10 +18,13 @@ var TraceMetrics = []string{
 	"trace_gc_wall_share", "trace_gc_occupancy_share", "trace_heap_peak_bytes",
 }
 
+// maxTrace bounds a trace in bytes; it is read as a stream.
+const maxTrace = 1 << 40
+
 // readTrace returns the figures of an execution trace, without those that it does not
 // have.
 func readTrace(ctx context.Context, file string) (map[string]float64, error) {
-	f, err := os.Open(file)
+	f, err := bounded.Open(ctx, file, bounded.Limits{Bytes: maxTrace, Unpacked: maxTrace})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
 // self runs a built-in workload that drives itself.
@@ -100,7 +101,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	before := readMachine()
 	if r.Stdout != "" {
 		run.Stdout = fmt.Sprintf("%03d-%03d.txt", t.Round, t.Order)
-		if l.stdout, err = os.Create(filepath.Join(r.Stdout, run.Stdout)); err != nil {
+		if l.stdout, err = outfile.Open(filepath.Join(r.Stdout, run.Stdout), os.O_WRONLY|os.O_CREATE|os.O_TRUNC); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, l.stdout.Close()) }()

@@ -6,11 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 // FetchStats reads the Stats of a service at the address that ReadListening returned. It
@@ -51,7 +52,7 @@ func fetch(ctx context.Context, base, path string, v any) error {
 		return err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	body, err := bounded.ReadAll(resp.Body, 16<<20)
 	if err != nil {
 		return err
 	}

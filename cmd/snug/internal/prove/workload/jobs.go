@@ -7,8 +7,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
+
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 // jobs is the work of a request of http and http/gc.
@@ -65,7 +66,7 @@ func (j jobs) do(ctx context.Context, client *http.Client, url string) ([]item, 
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(resp.Body)
+	body, err := bounded.ReadAll(resp.Body, 16<<20)
 	resp.Body.Close()
 	if err != nil {
 		return nil, err

@@ -121,6 +121,9 @@ type Skipped struct {
 	PIDs  []int  `json:"pids"`  // up to ten of them
 }
 
+// CannotRead begins Why of processes of which a read failed.
+const CannotRead = "cannot be read: "
+
 // Process is one Go process.
 type Process struct {
 	PID        int               `json:"pid"`

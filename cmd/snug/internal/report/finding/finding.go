@@ -175,6 +175,13 @@ type Gap struct {
 	Why   string `json:"why"`
 }
 
+// Mounts are mounts that should show the process's cgroups and cannot be read. Another mount shows
+// the same, so no figure is missing.
+type Mounts struct {
+	Count int   `json:"count"`
+	First []Gap `json:"first"` // at most 3
+}
+
 // Warning is a caveat about the figures.
 type Warning struct {
 	Code   string `json:"code"` // stable; see `snug explain`

@@ -47,6 +47,7 @@ type Goroutines struct {
 	Total   int              `json:"goroutines"`
 	Runtime *int             `json:"runtime_goroutines"` // the runtime's own, not in goroutines; null = unknown
 	Unread  int              `json:"unread"`             // changed with every read
+	Left    int              `json:"left"`               // not looked at, because they are too many; groups are those of the others
 	States  []GoroutineState `json:"states"`             // most first; none = unknown
 	Stacks  int              `json:"groups_total"`
 	Groups  []GoroutineGroup `json:"groups"` // the largest, largest first

@@ -11,6 +11,7 @@ type Limits struct {
 	CPU      CPU       `json:"cpu"`
 	Memory   Memory    `json:"memory"`
 	Unknown  []Gap     `json:"unknown"`
+	Mounts   *Mounts   `json:"unread_mounts,omitempty"` // left out if there are none
 	Warnings []Warning `json:"warnings"`
 	Next     string    `json:"next"` // the one command to try next
 }

@@ -2,19 +2,36 @@
 
 package finding
 
+import "slices"
+
 // Plan holds the settings that Go should use in a container, and why.
 type Plan struct {
 	Head
-	Target     Target    `json:"target"`
-	Mode       string    `json:"mode"` // on, observe or off: from the SNUG variable
-	GOMAXPROCS Procs     `json:"gomaxprocs"`
-	GOMEMLIMIT Bytes     `json:"gomemlimit"`
-	GOGC       Percent   `json:"gogc"`
-	Runtime    Runtime   `json:"runtime"`
-	Program    *Program  `json:"program"` // null = no program was named
-	Unknown    []Gap     `json:"unknown"`
-	Warnings   []Warning `json:"warnings"`
-	Next       string    `json:"next"`
+	Target     Target  `json:"target"`
+	Mode       string  `json:"mode"` // on, observe or off: from the SNUG variable
+	GOMAXPROCS Procs   `json:"gomaxprocs"`
+	GOMEMLIMIT Bytes   `json:"gomemlimit"`
+	GOGC       Percent `json:"gogc"`
+	// What snug run would set: less than the decisions where Go itself chooses the same.
+	Set      []Variable `json:"set"`
+	Runtime  Runtime    `json:"runtime"`
+	Program  *Program   `json:"program"` // null = no program was named
+	Unknown  []Gap      `json:"unknown"`
+	Mounts   *Mounts    `json:"unread_mounts,omitempty"` // left out if there are none
+	Warnings []Warning  `json:"warnings"`
+	Next     string     `json:"next"`
+}
+
+// ChosenByGo reports whether the plan has a GOMAXPROCS and sets none, because Go itself chooses that number, and
+// would not follow the limit with a variable.
+func (p *Plan) ChosenByGo() bool {
+	return p.GOMAXPROCS.Value != nil && !slices.ContainsFunc(p.Set, func(v Variable) bool { return v.Name == "GOMAXPROCS" })
+}
+
+// Variable is an environment variable.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Procs is the decision about GOMAXPROCS; a null value leaves it unchanged.
@@ -60,6 +77,10 @@ type Runtime struct {
 	// automemlimit is linked and may set GOMEMLIMIT
 	Automemlimit bool   `json:"automemlimit"`
 	Text         string `json:"text"`
+	// What Go 1.25 chooses, if no program is given and it differs; null = no difference
+	Go125 *int `json:"gomaxprocs_go_1_25"`
+	// The newest Go release that snug knows; this one is assumed to read the quota in the same way; null = it is known
+	Assumed *string `json:"assumed_as"`
 }
 
 // Program is the executable of a plan.

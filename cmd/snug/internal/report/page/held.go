@@ -59,6 +59,9 @@ func Goroutines(w io.Writer, calls []cpuprof.Call, d *finding.Goroutines) error 
 	} else {
 		v.Notes[0] = "As " + d.Source + "."
 	}
+	if d.Left > 0 {
+		v.Notes = append(v.Notes, "Not looked at: "+units.Plural(d.Left, "goroutine")+", which are too many.")
+	}
 	if d.Unread > 0 {
 		v.Notes = append(v.Notes, "Not shown: "+units.Plural(d.Unread, "goroutine")+" that changed with every read.")
 	}

@@ -72,6 +72,9 @@ func (p *Page) goroutines(d *finding.Goroutines) {
 	default:
 		p.line("as %s, without states and go statements; /debug/pprof/goroutine?debug=2 has them", message.Clean(d.Source))
 	}
+	if d.Left > 0 {
+		p.line("not looked at: %s, which are too many", units.Plural(d.Left, "goroutine"))
+	}
 	if d.Unread > 0 {
 		p.line("not shown: %s that changed with every read", units.Plural(d.Unread, "goroutine"))
 	}

@@ -18,6 +18,7 @@ func (p *Page) limits(d *finding.Limits) {
 	p.line("")
 	p.target(d.Target)
 	p.notes(d.Warnings, d.Unknown)
+	p.mounts(d.Mounts)
 	p.next(d.Next)
 }
 

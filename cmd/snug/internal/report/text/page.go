@@ -11,6 +11,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Page collects the lines of one answer.
@@ -38,6 +39,15 @@ func (p *Page) notes(warnings []finding.Warning, unknown []finding.Gap) {
 	}
 	for _, g := range unknown {
 		p.line("unknown: %s", content.Missing(&g))
+	}
+}
+
+// mounts prints one line about mounts that are not needed.
+func (p *Page) mounts(m *finding.Mounts) {
+	if m != nil && len(m.First) > 0 {
+		p.line("")
+		g := &m.First[0]
+		p.line("%s cannot be read, and others show the same, for example %s: %s", units.Plural(m.Count, "mount"), message.Clean(g.File), metric.Readable(g.Why))
 	}
 }
 

@@ -17,10 +17,10 @@ func (p *Page) plan(d *finding.Plan) {
 		p.line("%s, if SNUG=observe were not set", settings)
 	case settings != "":
 		p.line("%s", settings)
-	case d.GOMAXPROCS.Code == d.GOMEMLIMIT.Code:
+	case !d.ChosenByGo() && d.GOMAXPROCS.Code == d.GOMEMLIMIT.Code:
 		p.line("nothing to set: %s", message.Clean(d.GOMAXPROCS.Text))
 	default:
-		p.line("nothing to set")
+		p.line("%s", nothing(d))
 	}
 	p.line("")
 	procs := "leave"
@@ -34,7 +34,11 @@ func (p *Page) plan(d *finding.Plan) {
 			rows = append(rows, []string{"", "", file}) // below, because paths are long
 		}
 	}
-	add("GOMAXPROCS", procs, d.GOMAXPROCS.Reason)
+	reason := d.GOMAXPROCS.Reason
+	if d.ChosenByGo() {
+		reason.Text = byGo(d, "it") + ": " + reason.Text
+	}
+	add("GOMAXPROCS", procs, reason)
 	add("GOMEMLIMIT", amount(d.GOMEMLIMIT.Value, units.Bytes), d.GOMEMLIMIT.Reason)
 	add("GOGC", amount(d.GOGC.Value, percentage), d.GOGC.Reason)
 	p.table(rows)
@@ -52,6 +56,7 @@ func (p *Page) plan(d *finding.Plan) {
 	}
 	p.target(d.Target)
 	p.notes(d.Warnings, d.Unknown)
+	p.mounts(d.Mounts)
 	if len(d.GOMAXPROCS.Ignored)+len(d.GOMEMLIMIT.Ignored)+len(d.GOGC.Ignored) > 0 {
 		p.line("")
 	}
@@ -66,13 +71,19 @@ const envSet = "env-set"
 
 // defaultText says what Go does by default, and whether that equals the plan. program may be nil.
 func defaultText(r *finding.Runtime, program *finding.Program) string {
-	who := "Go 1.25 and later"
+	who, and := "Go 1.25 and later", ""
+	if r.Go125 != nil {
+		who, and = "Go 1.26 and later", "; Go 1.25 looks elsewhere, and would use "+strconv.Itoa(*r.Go125)
+	}
 	if r.Go != nil {
 		who = message.Clean(*r.Go)
 	}
+	if r.Assumed != nil {
+		and += "; snug knows the releases up to Go " + *r.Assumed + ", and assumes that it reads the quota as that one does"
+	}
 	switch {
 	case r.Crashes:
-		return who + " would crash: " + r.Text
+		return who + " would crash: " + r.Text + and
 	case r.GOMAXPROCS == nil:
 		return who + ": " + r.Text
 	}
@@ -94,7 +105,7 @@ func defaultText(r *finding.Runtime, program *finding.Program) string {
 		}
 	}
 	memory += ": "
-	return who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + memory + r.Text
+	return who + " would use GOMAXPROCS=" + strconv.Itoa(*r.GOMAXPROCS) + differs + memory + r.Text + and
 }
 
 // unless names functions that set another value when called.
@@ -145,10 +156,15 @@ func percentage(n int64) string { return strconv.FormatInt(n, 10) + " %" }
 
 func (p *Page) verdict(d *finding.Verdict) {
 	settings := Settings(d.Plan)
-	if settings == "" {
-		settings = "nothing to set"
+	switch {
+	case d.Plan.Mode == "off":
+		settings = "; " + message.Clean(d.Plan.GOMAXPROCS.Text) + ", so nothing is set"
+	case settings == "":
+		settings = ": " + nothing(d.Plan)
+	default:
+		settings = ": " + settings
 	}
-	p.line("%s: %s", LimitsSummary(d.Limits), settings)
+	p.line("%s%s", LimitsSummary(d.Limits), settings)
 	if d.Limits.Limited() {
 		p.line("%s", defaultText(&d.Plan.Runtime, nil))
 	}
@@ -161,18 +177,27 @@ func (p *Page) verdict(d *finding.Verdict) {
 	p.next(d.Next)
 }
 
+// byGo says who chooses the GOMAXPROCS of a plan that sets none.
+func byGo(d *finding.Plan, what string) string {
+	if n := d.Runtime.Go125; n != nil {
+		return "Go 1.26 and later choose " + what + " by themselves, Go 1.25 would use " + strconv.Itoa(*n)
+	}
+	return "Go itself chooses " + what
+}
+
+// nothing says that a plan sets nothing.
+func nothing(d *finding.Plan) string {
+	if !d.ChosenByGo() {
+		return "nothing to set"
+	}
+	return "nothing to set: " + byGo(d, "GOMAXPROCS="+strconv.FormatInt(*d.GOMAXPROCS.Value, 10))
+}
+
 // Settings returns the knobs to set as you would type them; "" if there are none.
 func Settings(d *finding.Plan) string {
 	var set []string
-	if v := d.GOMAXPROCS.Value; v != nil {
-		set = append(set, "GOMAXPROCS="+strconv.FormatInt(*v, 10))
-	}
-	plain := func(n int64) string { return strconv.FormatInt(n, 10) }
-	if v := d.GOMEMLIMIT.Value; v != nil {
-		set = append(set, "GOMEMLIMIT="+amount(v, plain))
-	}
-	if v := d.GOGC.Value; v != nil {
-		set = append(set, "GOGC="+amount(v, plain))
+	for _, v := range d.Set {
+		set = append(set, v.Name+"="+v.Value)
 	}
 	return strings.Join(set, " ")
 }

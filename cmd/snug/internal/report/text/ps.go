@@ -4,6 +4,7 @@ package text
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
@@ -39,7 +40,11 @@ func (p *Page) ps(d *finding.PS) {
 		if o.Count == 1 && len(o.PIDs) == 1 {
 			who = "process " + strconv.Itoa(o.PIDs[0])
 		}
-		p.line("not permitted to look at %s: %s", who, metric.Readable(o.Why))
+		what := "not permitted to look at"
+		if strings.HasPrefix(o.Why, finding.CannotRead) {
+			what = "unknown:"
+		}
+		p.line("%s %s: %s", what, who, metric.Readable(o.Why))
 	}
 	p.next(d.Next)
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bounded opens a file or a URL that the user names. It bounds its size, its unpacked
-// size and the time it takes, and refuses what is not a file to read. It also recognises the
-// kind of content.
+// Package bounded reads all that a user or a network hands in. It bounds its size and its unpacked size, and refuses
+// what is not a file to read. It also recognises the kind of content.
 package bounded
 
 import (
@@ -14,8 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
@@ -27,44 +24,29 @@ type Limits struct {
 	// Unpacked bounds the output of gzip; 0 = 256 MiB. Beyond 1 MiB the output must also be at
 	// most 200 times the input.
 	Unpacked int64
-	// Header bounds how long a server may take to begin its answer; 0 = 10 s. The answer of a
-	// CPU profile begins when the profile is complete, so add its seconds.
-	Header time.Duration
 }
 
 const (
 	defaultBytes    = 64 << 20
 	defaultUnpacked = 256 << 20
-	defaultHeader   = 10 * time.Second
 
 	maxRatio  = 200
 	freeRatio = 1 << 20 // bytes to which the ratio does not apply
 	maxLayers = 2       // of gzip: a profile, packed once more by a server
 
-	// silence is how long a server may pause within its answer.
-	silence = 30 * time.Second
-	// whole bounds the time for the whole answer after it has begun.
-	whole = 5 * time.Minute
-
 	headSize = 64 << 10
 )
 
-// complete replaces zero fields by the defaults.
-func (l Limits) complete() Limits {
+// Complete replaces zero fields by the defaults.
+func (l Limits) Complete() Limits {
 	if l.Bytes <= 0 {
 		l.Bytes = defaultBytes
 	}
 	if l.Unpacked <= 0 {
 		l.Unpacked = defaultUnpacked
 	}
-	if l.Header <= 0 {
-		l.Header = defaultHeader
-	}
 	return l
 }
-
-// excess returns the error text for more than Bytes.
-func (l Limits) excess() string { return "more than " + units.Bytes(l.Bytes) }
 
 // ErrTooMuch matches the errors of a Source that is larger than its Limits.
 var ErrTooMuch = errors.New("too much")
@@ -75,10 +57,12 @@ type tooMuch struct{ what string }
 func (e *tooMuch) Error() string        { return e.what }
 func (e *tooMuch) Is(target error) bool { return target == ErrTooMuch }
 
+// Excess returns the error for more than some bytes. It matches ErrTooMuch.
+func Excess(bytes int64) error { return &tooMuch{"more than " + units.Bytes(bytes)} }
+
 // Source is an open file or answer. Errors of Read name it.
 type Source struct {
-	// Name is what was opened. For a URL it lacks user, password and query, which may hold
-	// secrets.
+	// Name is what was opened.
 	Name string
 	// Packed reports that it was compressed by gzip.
 	Packed bool
@@ -87,33 +71,39 @@ type Source struct {
 	close func() error
 }
 
-// Open opens target, a file or an http or https URL, for reading, and unpacks gzip. It fetches a
-// URL by GET and follows up to three redirects; the answer must be 200. It refuses special
-// files, if possible without opening them, and reads a pipe only if it has a writer. Reading
-// ends when ctx ends.
-func Open(ctx context.Context, target string, l Limits) (*Source, error) {
-	l = l.complete()
-	scheme, _, _ := strings.Cut(target, "://")
-	if scheme = strings.ToLower(scheme); scheme == "http" || scheme == "https" {
-		r, name, err := get(ctx, target, l)
-		if err != nil {
-			return nil, fmt.Errorf("%w, %s", err, name)
-		}
-		return Wrap(ctx, r, name, l)
-	}
-	r, err := openFile(ctx, target)
+// Open opens a file for reading, and unpacks gzip. It refuses special files, if possible without opening them, and
+// reads a pipe only if it has a writer. Reading ends when ctx ends.
+func Open(ctx context.Context, name string, l Limits) (*Source, error) {
+	r, err := openFile(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("%w, %s", err, target)
+		return nil, fmt.Errorf("%w, %s", err, name)
 	}
-	return Wrap(ctx, r, target, l)
+	return Wrap(ctx, r, name, l)
+}
+
+// ReadFile returns the content of a file of at most limit bytes, as it is. It refuses what Open refuses. Its errors do
+// not name the file.
+func ReadFile(name string, limit int64) ([]byte, error) {
+	r, err := openFile(context.Background(), name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return ReadAll(r, limit)
+}
+
+// ReadAll returns all of r, such as the body of an answer, of at most limit bytes. With an error it returns what came
+// before.
+func ReadAll(r io.Reader, limit int64) ([]byte, error) {
+	return io.ReadAll(&capped{r: r, limit: limit, excess: Excess(limit)})
 }
 
 // Wrap returns a Source for an open reader, such as standard input. ctx is checked before each
 // read and does not interrupt one. Closing the Source closes r, and so does an error.
 func Wrap(ctx context.Context, r io.ReadCloser, name string, l Limits) (*Source, error) {
-	l = l.complete()
+	l = l.Complete()
 	s := &Source{Name: name, close: r.Close}
-	raw := &capped{r: &until{ctx, r}, limit: l.Bytes, excess: l.excess()}
+	raw := &capped{r: &until{ctx, r}, limit: l.Bytes, excess: Excess(l.Bytes)}
 	s.r = bufio.NewReaderSize(raw, headSize)
 	for range maxLayers {
 		// A read returns the error again.
@@ -128,7 +118,7 @@ func Wrap(ctx context.Context, r io.ReadCloser, name string, l Limits) (*Source,
 		}
 		s.Packed = true
 		s.r = bufio.NewReaderSize(&capped{
-			r: &unpacker{z}, limit: l.Unpacked, excess: "more than " + units.Bytes(l.Unpacked) + " unpacked", from: raw,
+			r: &unpacker{z}, limit: l.Unpacked, excess: &tooMuch{Excess(l.Unpacked).Error() + " unpacked"}, from: raw,
 		}, headSize)
 	}
 	return s, nil
@@ -139,6 +129,9 @@ func (s *Source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	return n, s.named(err)
 }
+
+// All reads all that is left.
+func (s *Source) All() ([]byte, error) { return io.ReadAll(s) }
 
 func (s *Source) named(err error) error {
 	if err == nil || err == io.EOF {
@@ -165,7 +158,7 @@ type capped struct {
 	r      io.Reader
 	n      int64 // read so far
 	limit  int64
-	excess string  // text of the error
+	excess error
 	from   *capped // the packed input; nil = not packed
 	err    error   // too much; stays, because bufio returns an error once and reads on
 }
@@ -180,7 +173,7 @@ func (c *capped) Read(p []byte) (int, error) {
 		var one [1]byte
 		n, err := c.r.Read(one[:])
 		if n > 0 {
-			c.err = &tooMuch{c.excess}
+			c.err = c.excess
 			return 0, c.err
 		}
 		return 0, err

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -151,7 +150,7 @@ func Judge(kind Kind, settings []Setting) []Found {
 				f.Fix = "write " + p.Fix
 			case constant:
 				// Not an edit: the image does not say which Go built the program.
-				f.Fix = "delete GOMAXPROCS from this ENV; start a program that is older than Go 1.25, or whose go line is, with snug run"
+				f.Fix = "delete GOMAXPROCS from this ENV; start a program built with Go before 1.26, or whose go line is older than 1.25, with snug run"
 			}
 			found = append(found, f)
 		}
@@ -199,6 +198,10 @@ func Scan(ctx context.Context, dir string, deep bool) (found []Found, skipped []
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			return nil // a link to a directory
 		}
+		if d.Type()&fs.ModeSymlink != 0 && Out(dir, path) {
+			skip(path, LinkOut)
+			return nil
+		}
 		files++
 		text, err := Read(ctx, path)
 		if err != nil {
@@ -224,6 +227,25 @@ func foreign(path, name string) bool {
 	return err == nil
 }
 
+// LinkOut is why a file is not read: another's tree must not show what is beside it.
+const LinkOut = "a link leads out of the directory that is checked"
+
+// Out reports whether the links of a path lead out of a directory.
+func Out(dir, path string) bool {
+	var real [2]string
+	for i, name := range []string{dir, path} {
+		name, err := filepath.Abs(name)
+		if err == nil {
+			real[i], err = filepath.EvalSymlinks(name)
+		}
+		if err != nil {
+			return false // there is nothing to read
+		}
+	}
+	inside, err := filepath.Rel(real[0], real[1])
+	return err != nil || !filepath.IsLocal(inside)
+}
+
 // Read returns the text of a file. It refuses pipes and devices before opening them, and also
 // files of more than 256 KiB and files that are not text.
 func Read(ctx context.Context, path string) (string, error) {
@@ -235,7 +257,7 @@ func Read(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(f)
+	text, err := f.All()
 	if err != nil {
 		return "", err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/sorting"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
@@ -43,7 +44,7 @@ func Fix(found []Found) error {
 	files := slices.Sorted(maps.Keys(taken))
 	texts := map[string][]byte{}
 	for _, file := range files {
-		old, err := os.ReadFile(file)
+		old, err := bounded.ReadFile(file, maxSource)
 		if err != nil {
 			return notFixed(file, err)
 		}
@@ -75,6 +76,9 @@ func writeFixed(files []string, texts map[string][]byte) error {
 	}
 	return nil
 }
+
+// maxSource bounds a Go file and the description of a package, in bytes.
+const maxSource = 64 << 20
 
 func notFixed(file string, err error) error {
 	return message.Failed("cannot fix, "+message.Reason(err)+", "+file, "the files and their directories must be writable; without --fix nothing is written")

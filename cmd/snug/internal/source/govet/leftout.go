@@ -6,9 +6,10 @@ import (
 	"go/build"
 	"go/build/constraint"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 // LeftOut returns why the build leaves a Go file out, for a file that is in no package that Run
@@ -60,12 +61,10 @@ func nameOnly(ctxt build.Context, name string) string {
 
 // buildLine returns the condition of the //go:build line of a file; "" = none.
 func buildLine(file string) string {
-	f, err := os.Open(file)
+	text, err := bounded.ReadFile(file, maxSource)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, 1<<20))
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "package ") {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
@@ -44,7 +45,7 @@ func Tool(args []string, stderr io.Writer) {
 
 // forTypes reports whether only the types of a package are needed, by packages that import it.
 func forTypes(unit string) bool {
-	text, err := os.ReadFile(unit)
+	text, err := bounded.ReadFile(unit, maxSource)
 	var c unitchecker.Config
 	return err == nil && json.Unmarshal(text, &c) == nil && c.VetxOnly
 }

@@ -10,10 +10,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -22,58 +20,87 @@ import (
 // RoomHint is the hint for a file that cannot be written.
 const RoomHint = "name a file in a directory that can be written and has room"
 
-// Replace writes a file atomically. Unlike Save, it returns the error unchanged.
-func Replace(name string, text []byte) error {
-	return ReplaceChecked(name, text, func() error { return nil })
-}
+// Replace writes a file atomically: the old one stays until the new one is complete and on the disk.
+// Unlike Save, it returns the error unchanged.
+func Replace(name string, text []byte) error { return ReplaceChecked(name, text, nil) }
 
-// ReplaceChecked is Replace, but calls check before it replaces the file with the complete new
-// one.
-func ReplaceChecked(name string, text []byte, check func() error) error {
-	mode := fs.FileMode(0o644)
-	info, err := os.Stat(name)
-	switch {
-	case err == nil && (!info.Mode().IsRegular() || descriptor(name)):
-		return os.WriteFile(name, text, mode)
-	case err == nil:
-		// Replace the target of a link, not the link. Keep a file that may not be written, even
-		// if its directory would allow replacing it.
-		if name, err = filepath.EvalSymlinks(name); err != nil {
-			return err
-		}
-		old, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		old.Close()
-	default:
-		if _, err := os.Lstat(name); err == nil {
-			return os.WriteFile(name, text, mode) // a link to a missing file
+// ReplaceChecked is Replace for a file that exists. Before the complete new file takes its place, it
+// calls check with the old one, open for reading.
+func ReplaceChecked(name string, text []byte, check func(old *os.File) error) (err error) {
+	for range 3 {
+		if err = replace(name, text, check); err != errMeanwhile {
+			break
 		}
 	}
-	temp := filepath.Join(filepath.Dir(name), ".snug-"+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	return err
+}
+
+const newMode = 0o644
+
+var errMeanwhile = errors.New("another file has taken its place meanwhile")
+
+// replace opens the old file once: owner, mode and kind are those of that descriptor.
+func replace(name string, text []byte, check func(old *os.File) error) error {
+	p, err := find(name)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	if err == nil && info != nil {
-		keepOwner(f, info)
-		err = f.Chmod(info.Mode().Perm())
+	defer p.close()
+	if p.direct != "" {
+		return os.WriteFile(p.direct, text, newMode)
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
+	flag := os.O_WRONLY
+	if check != nil {
+		flag = os.O_RDWR
 	}
+	// Keep a file that may not be written, even if its directory would allow replacing it.
+	old, err := p.open(p.base, flag, 0)
+	var info fs.FileInfo
 	if err == nil {
-		err = check()
-	}
-	if err == nil {
-		err = os.Rename(temp, name)
+		defer old.Close()
+		info, err = old.Stat()
+	} else if check == nil && errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	if err != nil {
-		os.Remove(temp)
+		return err
+	}
+	if info != nil && !info.Mode().IsRegular() {
+		_, err = old.Write(text)
+		return err
+	}
+	f, err := p.create(info)
+	if err != nil {
+		return err
+	}
+	defer f.discard()
+	if _, err = f.Write(text); err == nil && info != nil {
+		keepOwner(f.File, info)
+		err = f.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil && check != nil {
+		err = check(old)
+	}
+	if err == nil {
+		err = f.put(old, info)
 	}
 	return err
+}
+
+// Open opens a file, and follows links as Replace does.
+func Open(name string, flag int) (*os.File, error) {
+	p, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if p.direct != "" {
+		return os.OpenFile(p.direct, flag, newMode)
+	}
+	return p.open(p.base, flag, newMode)
 }
 
 // descriptor reports whether a name stands for an open file, such as /dev/stdout. The process that
@@ -149,16 +176,28 @@ func Writable(flag, file string) error {
 	if flag == "--html" && document(file) {
 		return message.Usage("a document of snug, which a page would replace, "+flag+" "+message.Quote(file), "give the page a name of its own")
 	}
-	_, before := os.Lstat(file)
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
+	if err := writable(file); err != nil {
 		return message.Failed("cannot write, "+message.Reason(err)+", "+file, RoomHint)
 	}
-	f.Close()
-	if errors.Is(before, os.ErrNotExist) {
-		os.Remove(file)
-	}
 	return nil
+}
+
+// writable opens a file, or makes one in its directory and removes it.
+func writable(file string) error {
+	p, err := find(file)
+	if err != nil || p.direct != "" {
+		return err
+	}
+	defer p.close()
+	f, err := p.open(p.base, os.O_WRONLY, 0)
+	if f.Close(); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	t, err := p.create(nil)
+	if err == nil {
+		t.discard()
+	}
+	return err
 }
 
 // document reports whether a file, compressed or not, begins as a record or a document of snug.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bounded
+package remote
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -15,7 +17,19 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
+
+func pack(t *testing.T, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write(b); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
 
 func server(t *testing.T) string {
 	t.Helper()
@@ -87,7 +101,7 @@ func TestURL(t *testing.T) {
 		"/cut":     {"", "unexpected EOF"},
 	} {
 		t.Run(path, func(t *testing.T) {
-			got, err := fetch(t.Context(), base+path, Limits{Bytes: 1 << 20})
+			got, err := fetch(t.Context(), base+path, bounded.Limits{Bytes: 1 << 20})
 			if c.err == "" && (err != nil || got != c.want) {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -99,8 +113,8 @@ func TestURL(t *testing.T) {
 	}
 }
 
-func fetch(ctx context.Context, target string, l Limits) (string, error) {
-	s, err := Open(ctx, target, l)
+func fetch(ctx context.Context, target string, l bounded.Limits) (string, error) {
+	s, err := Open(ctx, target, time.Minute, l)
 	if err != nil {
 		return "", err
 	}
@@ -112,14 +126,14 @@ func fetch(ctx context.Context, target string, l Limits) (string, error) {
 // TestURLTooLong checks that an answer with too large a declared length is not read.
 func TestURLTooLong(t *testing.T) {
 	url := server(t) + "/long"
-	s, err := Open(t.Context(), url, Limits{Bytes: 1 << 20})
-	if !errors.Is(err, ErrTooMuch) || err.Error() != "more than 1 MiB, "+url {
+	s, err := Open(t.Context(), url, time.Minute, bounded.Limits{Bytes: 1 << 20})
+	if !errors.Is(err, bounded.ErrTooMuch) || err.Error() != "more than 1 MiB, "+url {
 		t.Errorf("error %v", err)
 	}
 	if err == nil {
 		s.Close()
 	}
-	if s, err = Open(t.Context(), url, Limits{Bytes: 1<<20 + 1}); err != nil {
+	if s, err = Open(t.Context(), url, time.Minute, bounded.Limits{Bytes: 1<<20 + 1}); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
@@ -130,7 +144,7 @@ func TestURLSecrets(t *testing.T) {
 	base, _ := url.Parse(server(t))
 	base.User = url.UserPassword("joe", "hunter2")
 	base.Path, base.RawQuery = "/user", "token=x"
-	s, err := Open(t.Context(), base.String(), Limits{})
+	s, err := Open(t.Context(), base.String(), time.Minute, bounded.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,25 +157,25 @@ func TestURLSecrets(t *testing.T) {
 	}
 	for _, path := range []string{"/none", "/file"} {
 		base.Path = path
-		if _, err := Open(t.Context(), base.String(), Limits{}); err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "token") {
+		if _, err := Open(t.Context(), base.String(), time.Minute, bounded.Limits{}); err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "token") {
 			t.Errorf("error %v", err)
 		}
 	}
 	base.Host, base.Path = "127.0.0.1:1", "/"
-	if _, err := Open(t.Context(), base.String(), Limits{}); err == nil || !strings.HasSuffix(err.Error(), "connection refused, http://127.0.0.1:1/") && !strings.Contains(err.Error(), "refused") {
+	if _, err := Open(t.Context(), base.String(), time.Minute, bounded.Limits{}); err == nil || !strings.HasSuffix(err.Error(), "connection refused, http://127.0.0.1:1/") && !strings.Contains(err.Error(), "refused") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestURLNeverAnswers(t *testing.T) {
 	base := server(t)
-	_, err := Open(t.Context(), base+"/never", Limits{Header: 1 * time.Millisecond})
+	_, err := Open(t.Context(), base+"/never", time.Millisecond, bounded.Limits{})
 	if err == nil || err.Error() != "no answer within 1ms, "+base+"/never" {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
-	if _, err := Open(ctx, base+"/never", Limits{}); !errors.Is(err, context.Canceled) {
+	if _, err := Open(ctx, base+"/never", time.Minute, bounded.Limits{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -169,7 +183,7 @@ func TestURLNeverAnswers(t *testing.T) {
 // TestURLStops checks cancellation in the middle of an answer, and the limit on a pause.
 func TestURLStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := Open(ctx, server(t)+"/stops", Limits{})
+	s, err := Open(ctx, server(t)+"/stops", time.Minute, bounded.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,6 +239,18 @@ func TestURLDrips(t *testing.T) {
 		}
 		drips.Wait()
 	})
+}
+
+// TestNotURL checks that a name that is no URL is not shown: it may hold a password.
+func TestNotURL(t *testing.T) {
+	for _, name := range []string{"http://", "http://u:secret@[::1/a?b", "HTTPS://u:secret@:x/a?b=c"} {
+		if s, err := Open(t.Context(), name, time.Minute, bounded.Limits{}); err == nil {
+			s.Close()
+			t.Errorf("%s was opened", name)
+		} else if err.Error() != "not a URL, URL" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestRedirectOutOfTLS(t *testing.T) {

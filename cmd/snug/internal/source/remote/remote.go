@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bounded
+// Package remote opens an address that the user names, with the bounds of package bounded and others of time. It is
+// a package of its own because snug-run has no HTTP.
+package remote
 
 import (
 	"context"
@@ -10,13 +12,33 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
-const maxRedirects = 3
+const (
+	maxRedirects = 3
+
+	// silence is how long a server may pause within its answer.
+	silence = 30 * time.Second
+	// whole bounds the time for the whole answer after it has begun.
+	whole = 5 * time.Minute
+)
+
+// Open opens an http or https URL. It fetches it by GET and follows up to three redirects; the answer must be 200
+// and begin within header. The Name of the Source lacks user, password and query, which may hold secrets.
+func Open(ctx context.Context, target string, header time.Duration, l bounded.Limits) (*bounded.Source, error) {
+	l = l.Complete()
+	r, name, err := get(ctx, target, header, l)
+	if err != nil {
+		return nil, fmt.Errorf("%w, %s", err, name)
+	}
+	return bounded.Wrap(ctx, r, name, l)
+}
 
 // get fetches a URL and returns the body of the answer and the URL's name, the latter also with
 // an error. It does not read an answer whose declared length is too large.
-func get(ctx context.Context, target string, l Limits) (io.ReadCloser, string, error) {
+func get(ctx context.Context, target string, header time.Duration, l bounded.Limits) (io.ReadCloser, string, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" {
 		// An error of package url would repeat the text, including a password.
@@ -24,7 +46,7 @@ func get(ctx context.Context, target string, l Limits) (io.ReadCloser, string, e
 	}
 	name := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(l.Header, func() { cancel(fmt.Errorf("no answer within %v", l.Header)) })
+	timer := time.AfterFunc(header, func() { cancel(fmt.Errorf("no answer within %v", header)) })
 	fail := func(err error) (io.ReadCloser, string, error) {
 		timer.Stop()
 		if ctx.Err() != nil {
@@ -60,10 +82,10 @@ func get(ctx context.Context, target string, l Limits) (io.ReadCloser, string, e
 	}
 	if resp.ContentLength > l.Bytes {
 		resp.Body.Close()
-		return fail(&tooMuch{l.excess()})
+		return fail(bounded.Excess(l.Bytes))
 	}
 	timer.Stop()
-	return newBody(ctx, cancel, resp.Body, l.Header+whole), name, nil
+	return newBody(ctx, cancel, resp.Body, header+whole), name, nil
 }
 
 // redirect allows up to maxRedirects redirects, but none from https to another scheme.

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import "github.com/snug-go/snug/limits"
+
+// bounds are what an agent allows itself, so that it lives in its memory limit beside any number of processes.
+type bounds struct {
+	files int   // open for processes and groups; others are opened for each look
+	heap  int64 // GOMEMLIMIT of the agent; 0 = unset
+	// processes is how many Go processes may be known; 0 = no bound.
+	processes int
+}
+
+// fileBytes is the kernel's memory for an open file of procfs or cgroupfs: a page for its text, its inode and its names. Measured
+// were 4.5 to 4.9 KiB.
+const fileBytes = 5 << 10
+
+// processBytes is the part of that GOMEMLIMIT for a process alone in its container: what is kept of both, of the last two documents, the text of
+// the metrics, and what a scan and its answers leave to collect.
+const processBytes = 56 << 10
+
+// The shares of the memory limit, in percent. What is left is for the program's own pages, and for what the kernel keeps of
+// files that are closed.
+const filesShare, heapShare = 20, 55
+
+// boundsOf returns the bounds for a memory limit in bytes, 0 = none or unknown, where no more than files may be open.
+func boundsOf(limit int64, files int) bounds {
+	if limit <= 0 {
+		return bounds{files: files}
+	}
+	heap := limit / 100 * heapShare
+	return bounds{files: int(min(int64(files), limit/100*filesShare/fileBytes)), heap: heap, processes: int(heap/processBytes) + 1}
+}
+
+// ownMemory reads the memory of the agent's own container.
+type ownMemory struct{ h *limits.Handle }
+
+// read returns the bytes in use that the kernel cannot reclaim, and the limit; 0 = unknown, or none.
+func (m *ownMemory) read() (used, limit int64) {
+	if m.h == nil {
+		h, err := limits.Open(limits.Process{})
+		if err != nil {
+			return 0, 0
+		}
+		m.h = h
+	}
+	l, err := m.h.Read(limits.Unreclaimable)
+	if err != nil {
+		return 0, 0
+	}
+	used, _ = l.Memory.Unreclaimable.Get()
+	limit, _ = l.Memory.Hard.Get()
+	if own := ownBytes(); own > 0 {
+		used = min(used, own) // with v1 the kernel counts caches of closed files, which it can reclaim
+	}
+	return used, limit
+}
+
+func (m *ownMemory) close() { m.h.Close() }
+
+// fit makes the bounds those of the memory limit in bytes, which may have changed; 0 = none or unknown.
+func (s *scanner) fit(limit int64) {
+	if now := boundsOf(limit, s.maxFiles); now != s.bounds {
+		if now.files < s.bounds.files {
+			s.closeFiles()
+		}
+		if s.bounds, s.most = now, now.processes; s.setHeap != nil && now.heap > 0 {
+			s.setHeap(now.heap)
+		}
+	}
+}
+
+// closeFiles closes all files of processes and groups. The next scans open as many again as they may.
+func (s *scanner) closeFiles() {
+	for _, p := range s.known {
+		p.close()
+	}
+	for _, g := range s.groups {
+		g.close()
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
+
+// What a scan reads of processes is bounded for each process, for each pod and in all: a process cannot make a scan
+// long, and pods cannot take the scan from each other. A Go process that is known costs little, so it is not part of a
+// sum, and its figures are as old as the last scan whatever others do.
+
+const (
+	// podPart is the part of a scan's budget that a pod has, or a cgroup outside of pods.
+	podPart = 3
+	// muchEvery is the interval, in scans, at which a process is looked at that has used up a budget.
+	muchEvery = 10
+	// maxMuch bounds the processes that the document names.
+	maxMuch = 20
+)
+
+var (
+	// sumOfLooks is for new processes, the files that a process has mapped, and a heap: less than a second of CPU time.
+	sumOfLooks = proc.Amount{Bytes: 512 << 20, Calls: 1 << 18, Time: proc.OneLook.Time * 10}
+	// knownLook is for a process that is known to be Go.
+	knownLook = proc.Amount{Bytes: 16 << 20, Calls: 1 << 12, Time: proc.OneLook.Time}
+	// heapLook is for a heap profile.
+	heapLook = proc.Amount{Bytes: 160 << 20, Calls: 1 << 16, Time: proc.OneLook.Time}
+)
+
+// budgets are those of one scan.
+type budgets struct {
+	ctx  context.Context
+	sum  *proc.Budget
+	part proc.Amount             // of a pod
+	pods map[string]*proc.Budget // by pod, container or cgroup
+	gaps []finding.Gap           // names processes that were skipped
+	late int                     // the first process for which nothing was left of the sum; 0 = there was enough
+}
+
+// begin makes the budgets of a scan; whole = the sum is without a bound.
+func (s *scanner) begin(ctx context.Context, whole bool) {
+	sum := sumOfLooks
+	if whole {
+		sum = proc.Amount{Bytes: 1 << 62, Calls: 1 << 62, Time: sum.Time * 100}
+	}
+	part := proc.Amount{Bytes: sum.Bytes / podPart, Calls: sum.Calls / podPart, Time: sum.Time}
+	s.budgets = budgets{ctx: ctx, sum: proc.NewBudget(ctx, sum, nil), part: part, pods: map[string]*proc.Budget{}, gaps: []finding.Gap{}}
+}
+
+// budget returns the budget of a look at a process of which more may be read than of one that is known, as a part of its pod's.
+func (s *scanner) budget(a proc.Amount, group string) *proc.Budget {
+	at := podid.Parse(group)
+	key := cmp.Or(at.PodUID, at.ContainerID, "~"+ownGroup(group))
+	pod := s.budgets.pods[key]
+	if pod == nil {
+		pod = proc.NewBudget(s.budgets.ctx, s.budgets.part, s.budgets.sum)
+		s.budgets.pods[key] = pod
+	}
+	return proc.NewBudget(s.budgets.ctx, a, pod)
+}
+
+// again returns the scan in which a look is repeated for which its budget was not enough, and why it was not: the next
+// scan if only the budget of its pod or of the scan was used up.
+func (s *scanner) again(b *proc.Budget) (due int, why string) {
+	if b.Spent() || b.Over() == nil { // or it was a part of the look that had too much to read
+		return s.tick + muchEvery, proc.ErrTooMuch.Error()
+	}
+	return s.tick + 1, "the scan has read enough of others: it is looked at in the next one"
+}
+
+// tooMuch counts a process that is skipped because of its budget.
+func (s *scanner) tooMuch(pid int, why string, r *result) {
+	r.processes++
+	r.skipped[skipMuch]++
+	s.noteUnseen(pid)
+	if len(s.budgets.gaps) < maxMuch {
+		s.budgets.gaps = append(s.budgets.gaps, finding.Gap{Field: "process", File: "/proc/" + strconv.Itoa(pid), Why: why})
+	}
+	if s.budgets.late == 0 && s.budgets.sum.Over() != nil {
+		s.budgets.late = pid
+	}
+}
+
+// inTurn begins with the process for which the last scan had nothing left. The kernel lists them in ascending order.
+func inTurn(list []proc.Entry, first int) []proc.Entry {
+	i := slices.IndexFunc(list, func(e proc.Entry) bool { return e.Pid >= first })
+	if i <= 0 {
+		return list
+	}
+	return append(slices.Clone(list[i:]), list[:i]...)
+}

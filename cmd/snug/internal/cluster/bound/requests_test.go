@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bound
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// served starts a server over TLS whose clients share 4 requests and conns connections, and waits for it. The
+// handler reads the body, or is done with /open at once.
+func served(t *testing.T, conns int64, handler http.Handler) (l *Listener, requests *Budget, url string) {
+	t.Helper()
+	requests = &Budget{Max: 8}
+	s := httptest.NewUnstartedServer(requests.Requests(handler))
+	l = &Listener{Listener: s.Listener, Conns: &Budget{Max: conns}}
+	s.Listener, s.Config.ConnContext, s.EnableHTTP2 = l, Context, true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return l, requests, s.URL
+}
+
+func now(b *Budget) int64 { n, _ := b.Held(); return n }
+func lost(b *Budget) Cut  { _, cut := b.Held(); return cut }
+
+// from returns a client at an address.
+func from(t *testing.T, s string, h2 bool) *http.Client {
+	tr := &http.Transport{
+		DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(s)}}).DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: h2,
+	}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
+}
+
+// TestRequests: of three requests of a client whose bodies never end, the first ends with an answer that the
+// handler gives, in both protocols.
+func TestRequests(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		began, causes := make(chan struct{}, 9), make(chan error, 9)
+		l, requests, url := served(t, 64, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			began <- struct{}{}
+			memory := Open(r.Context(), &Budget{Max: 1})
+			memory.Hold(1)
+			_, err := io.ReadAll(r.Body)
+			if err != nil {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				causes <- context.Cause(r.Context())
+			}
+			if memory.Close(); r.ProtoMajor == 2 != h2 {
+				t.Error(r.Proto)
+			}
+		}))
+		client := from(t, "127.0.0.2", h2)
+		codes := make(chan int, 9)
+		var bodies []*io.PipeWriter
+		ask := func() {
+			r, w := io.Pipe()
+			bodies = append(bodies, w)
+			go func() {
+				a, err := client.Post(url, "", r)
+				if err != nil {
+					codes <- 0
+					return
+				}
+				a.Body.Close()
+				codes <- a.StatusCode
+			}()
+			<-began
+		}
+		ask()
+		ask()
+		ask()
+		if code, cause := <-codes, <-causes; code != http.StatusServiceUnavailable || cause != ErrCut {
+			t.Errorf("HTTP/2 %t: %d, %v", h2, code, cause)
+		}
+		for _, b := range bodies {
+			b.Close()
+		}
+		if a, b := <-codes, <-codes; a != 200 || b != 200 {
+			t.Errorf("HTTP/2 %t: the others: %d, %d", h2, a, b)
+		}
+		for now(requests) != 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if lost(l.Conns) != (Cut{}) || lost(requests) != (Cut{Client: 1}) {
+			t.Errorf("HTTP/2 %t: cut %+v, %+v", h2, lost(l.Conns), lost(requests))
+		}
+	}
+}
+
+// TestDeafRequests: a request whose answer is not read is in progress, and is cut.
+func TestDeafRequests(t *testing.T) {
+	ended := make(chan error, 9)
+	_, requests, url := served(t, 64, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/short" {
+			return
+		}
+		_, err := io.WriteString(w, strings.Repeat("x", 8<<20))
+		ended <- err
+	}))
+	for _, h2 := range []bool{false, true} {
+		client := from(t, "127.0.0.2", h2)
+		for range 2 {
+			r, err := client.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Body.Close()
+		}
+		for range 2 { // they wait for their readers, and the third is cut
+			r, err := from(t, "127.0.0.2", h2).Get(url + "/short")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Body.Close()
+			if err := <-ended; err == nil {
+				t.Error("an answer that nobody read was sent")
+			}
+			r, err = client.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Body.Close()
+		}
+		if n := now(requests); n > 2 {
+			t.Errorf("%d held", n)
+		}
+	}
+}
+
+// TestShortAnswers: an answer that fits into a buffer and is not read counts too.
+func TestShortAnswers(t *testing.T) {
+	_, requests, url := served(t, 64, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "a few bytes")
+	}))
+	client := from(t, "127.0.0.2", true)
+	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 1}
+	for range 3 {
+		r, err := client.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+	}
+	for lost(requests).Client != 1 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestListenerRate: a client that connects too often is cut at once, and no other client is.
+func TestListenerRate(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Listener{Listener: l, Conns: &Budget{Max: 64}, Rate: &Rate{Share: 1e-9, Burst: ConnCost}}
+	defer b.Close()
+	for i, c := range []struct {
+		from string
+		cut  int64
+	}{{"127.0.0.2", 0}, {"127.0.0.2", 0}, {"127.0.0.3", 0}, {"127.0.0.2", 1}} {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}}
+		client, err := dialer.Dial("tcp", l.Addr().String())
+		if err == nil {
+			defer client.Close()
+		}
+		if c.cut == 0 {
+			if _, err = b.Accept(); err != nil {
+				t.Fatal(err)
+			}
+		} else { // Accept goes on to another client
+			if client, err = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 4)}}).Dial("tcp", l.Addr().String()); err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			if got, err := b.Accept(); err != nil || got.RemoteAddr().String() != client.LocalAddr().String() {
+				t.Errorf("accepted %v, %v", got, err)
+			}
+		}
+		if b.Rate.Refused() != c.cut {
+			t.Errorf("connection %d: %d refused", i, b.Rate.Refused())
+		}
+	}
+}
+
+// TestListener: a client loses its least recently used connection, and a request uses one.
+func TestListener(t *testing.T) {
+	l, _, url := served(t, 8, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	clients := []*http.Client{from(t, "127.0.0.2", false), from(t, "127.0.0.2", false), from(t, "127.0.0.2", false)}
+	ask := func(i int) {
+		t.Helper()
+		r, err := clients[i].Post(url, "", strings.NewReader(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, r.Body)
+		r.Body.Close()
+	}
+	ask(0)
+	ask(1)
+	ask(0)
+	ask(2) // 1 is cut
+	if now(l.Conns) != 2 || lost(l.Conns) != (Cut{Client: 1}) {
+		t.Errorf("%d held, cut %+v", now(l.Conns), lost(l.Conns))
+	}
+	ask(0)
+	if lost(l.Conns) != (Cut{Client: 1}) {
+		t.Error("the connection that was used last is closed")
+	}
+	ask(1) // 2 is cut
+	if now(l.Conns) != 2 || lost(l.Conns) != (Cut{Client: 2}) {
+		t.Errorf("%d held, cut %+v", now(l.Conns), lost(l.Conns))
+	}
+	for _, c := range clients {
+		c.CloseIdleConnections()
+	}
+	for now(l.Conns) != 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if Client(t.Context()).IsValid() {
+		t.Error("a client without a connection")
+	}
+}
