@@ -12,7 +12,7 @@
 #   -s SUMS   take version and checksums from this file, not from the release
 #   VERSION   such as v0.1.0; the latest
 #
-# SNUG_RELEASES is the address of the releases, for a mirror.
+# SNUG_RELEASES is the address of the releases, for a mirror: https, or http on 127.0.0.1.
 set -eu
 
 fail() { # MESSAGE HINT
@@ -25,12 +25,12 @@ usage="sh install.sh [-b DIR] [-k KEY] [-s SUMS] [VERSION]"
 build="with Go 1.26 or later: go install github.com/snug-go/snug/cmd/snug@latest"
 
 main() {
-  bin='' key='' sums='' releases=${SNUG_RELEASES:-https://github.com/snug-go/snug/releases}
+  bin='' key='' given='' sums='' releases=${SNUG_RELEASES:-https://github.com/snug-go/snug/releases}
   while getopts b:k:s: flag; do
     case $flag in
       b) bin=$OPTARG ;;
       k) key=$OPTARG ;;
-      s) sums=$OPTARG ;;
+      s) sums=$OPTARG given=$OPTARG ;;
       *) fail "wrong usage" "$usage" 2 ;;
     esac
   done
@@ -39,8 +39,14 @@ main() {
   [ $# -le 1 ] || fail "wrong usage, $2" "$usage" 2
   case $version in '' | v[0-9]*) ;; *) fail "no version, $version" "a version is like v0.1.0" 2 ;; esac
 
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
+  case $releases in
+    https://*) scheme=https ;;
+    http://127.0.0.1[:/]*) scheme=http ;;
+    *) fail "not https, $releases" "SNUG_RELEASES is the address of a mirror" 2 ;;
+  esac
+
+  work=$(cd "$(mktemp -d)" && pwd) new=$work
+  trap 'rm -rf "$work" "$new"' EXIT
   trap 'exit 1' HUP INT TERM
   system=$(system)
 
@@ -78,14 +84,20 @@ main() {
     bin=/usr/local/bin
     [ -w "$bin" ] || bin=$HOME/.local/bin
   fi
-  mkdir -p "$bin" || fail "cannot write to $bin" "name another directory with -b"
+  other="name another directory with -b"
+  case $bin in /*) ;; *) bin=$PWD/$bin ;; esac
+  ! foreign "$bin" || fail "a link of another user, $bin" "$other"
+  # From here on in the directory itself, whatever takes its place.
+  { mkdir -p "$bin" && cd "$bin"; } || fail "cannot write to $bin" "$other"
+  { ! foreign "$bin" && [ "$(inode .)" = "$(inode "$bin/.")" ]; } || fail "a link of another user, $bin" "$other"
+  new=$(mktemp -d ./.snug-XXXXXX) || fail "cannot write to $bin" "$other"
   for program in snug snug.exe snug-run; do
     [ -f "$work/files/$program" ] || continue
-    # Renamed into place, so that a running program, or another download, does no harm.
-    new=$bin/.$program.$$
-    if ! { cp "$work/files/$program" "$new" && chmod 755 "$new" && mv -f "$new" "$bin/$program"; }; then
-      rm -f "$new"
-      fail "cannot write to $bin" "name another directory with -b"
+    # Renamed into place, so that a running program, or another download, does no harm, and a link of
+    # this name is replaced. Into a directory, or where a link to one leads, nothing is moved.
+    if ! { cp "$work/files/$program" "$new/" && chmod 755 "$new/$program" && { mv -fT "$new/$program" "./$program" 2>/dev/null ||
+      { [ ! -d "./$program" ] && mv -f "$new/$program" "./$program"; }; }; }; then
+      fail "cannot write to $bin" "$other"
     fi
   done
   printf 'snug %s is in %s\n' "$number" "$bin"
@@ -107,14 +119,55 @@ system() {
   printf %s "${os}_$arch"
 }
 
+# foreign reports whether another user's link in a directory where everybody may write, such as /tmp,
+# is a part of a name.
+foreign() { # NAME
+  part=$1
+  until [ "$part" = / ]; do
+    above=$(dirname "$part")
+    if [ -L "$part" ]; then
+      case $(ls -ld "$above/.") in
+        d???????w[tT]*) [ "$(owner "$part")" = "$(id -u)" ] || [ "$(owner "$part")" = "$(owner "$above/.")" ] || return 0 ;;
+      esac
+    fi
+    part=$above
+  done
+  return 1
+}
+
+owner() { # shellcheck disable=SC2012,SC2046 # numbers, before any name
+  set -- $(ls -ldn "$1")
+  echo "$3"
+}
+
+inode() { # shellcheck disable=SC2012,SC2046
+  set -- $(ls -di "$1")
+  echo "$1"
+}
+
 fetch() { # URL FILE
   if command -v curl >/dev/null; then
-    curl -fsSL --retry 2 -o "$2" "$1"
-  elif command -v wget >/dev/null; then
-    wget -qO "$2" "$1"
-  else
+    curl -fsSL --proto "=$scheme" --proto-redir =https --tlsv1.2 --retry 2 -o "$2" "$1"
+  elif ! command -v wget >/dev/null; then
     fail "neither curl nor wget is here" "install one of them"
+  elif wget --version 2>/dev/null | grep -q GNU; then
+    redirected "$1" "$2"
+  else
+    # This one follows any redirect. A checksum or signature of your own finds what is wrong.
+    [ $scheme = http ] || [ -n "$key$given" ] || fail "this wget cannot be kept to https" "install curl, or give -k or -s"
+    wget -qO "$2" "$1"
   fi || fail "cannot download $1" "is there such a release, and does this machine reach it? Otherwise, $build"
+}
+
+# redirected is wget, but each redirect leads to https.
+redirected() { # URL FILE
+  url=$1
+  for _ in 1 2 3 4 5; do
+    ! said=$(LC_ALL=C wget -S --max-redirect=0 --secure-protocol=TLSv1_2 -O "$2" "$url" 2>&1) || return 0
+    url=$(printf '%s\n' "$said" | sed -n 's|^ *[Ll]ocation: *\(https://[^ ]*\).*|\1|p' | sed 1q)
+    [ -n "$url" ] || return 1
+  done
+  return 1
 }
 
 checksum() { # FILE

@@ -123,7 +123,7 @@ gotest -count=1 -modfile="$mod" ./...`,
 	},
 	{
 		name: "fuzz", every: true, cpus: 2, seconds: 160,
-		script: `go run ./e2e/ci/fuzz -each 2500ms`,
+		script: `go run ./e2e/ci/fuzz -each 2s`,
 	},
 	{
 		// Random worlds that are new in each run; go test uses the same ones every time.
@@ -152,6 +152,12 @@ for system in darwin/arm64 windows/amd64 linux/arm64; do
   (GOWORK=off go vet ./...)
   go vet ./cmd/snug/... ./contrib/golangci/... ./contrib/otel/... ./contrib/prometheus/...
 done`,
+	},
+	{
+		name: "hostile", cpus: 2, seconds: 300,
+		words:  "hostile",
+		paths:  []string{"cmd/snug/internal/process", "cmd/snug/internal/cluster/agent", "cmd/snug/internal/diagnose/examine", "e2e/diagnose/hostile", "e2e/internal/programs"},
+		script: `gotest -count=1 -timeout 20m ./e2e/diagnose/hostile`,
 	},
 	{
 		// Every Go release that the library supports or whose programs the tool reads.
@@ -253,7 +259,7 @@ gotest -count=1 -timeout 30m ./e2e/release`,
 	{
 		name: "kube", cpus: 2, seconds: 120, after: []string{"kubernetes"},
 		words:  "kube",
-		paths:  slices.Concat(cluster, []string{"e2e/cluster/webhook"}),
+		paths:  slices.Concat(cluster, []string{"e2e/cluster/webhook", "limits"}),
 		script: `lab; gotest -count=1 -timeout 30m ./e2e/cluster/kube ./e2e/cluster/webhook`,
 	},
 	{

@@ -57,7 +57,7 @@ func TestInstallScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	home, tools := t.TempDir(), t.TempDir()
-	for _, name := range strings.Fields("sh uname mktemp grep wc wget sha256sum cut gzip tar mkdir cp chmod mv rm") {
+	for _, name := range strings.Fields("sh uname mktemp grep wc wget sha256sum cut gzip tar mkdir cp chmod mv rm ls id dirname") {
 		if err := os.Symlink(busybox, filepath.Join(tools, name)); err != nil {
 			t.Fatal(err)
 		}

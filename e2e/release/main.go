@@ -23,7 +23,8 @@
 // To release: make it with -o dist, copy dist/SHA256SUMS to e2e/release, commit, run .ci/full, and push
 // the tags VERSION, cmd/snug/VERSION, contrib/otel/VERSION and contrib/prometheus/VERSION. The
 // workflow release makes it again, compares it with these checksums, and publishes it. Actions and
-// hooks at this commit download what these checksums name.
+// hooks at this commit download what these checksums name. The key is a secret of the environment
+// release, which is for tags v* alone and needs a maintainer's approval; no other workflow can read it.
 package main
 
 import (

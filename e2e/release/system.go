@@ -32,8 +32,8 @@ const (
 // packages maps the programs to what the go command installs.
 var packages = map[string]string{program: tool, small: tool + "/snug-run"}
 
-// maxBytes bounds the size of the programs for Linux: nobody puts a large one beside a server.
-var maxBytes = map[string]int{program: 20 << 20, small: 4 << 20}
+// maxBytes is an alarm: the programs for Linux are 20 and 4 MiB, and grow only by mistake to more.
+var maxBytes = map[string]int{program: 32 << 20, small: 8 << 20}
 
 func (s system) programs() []string {
 	if s.os == "linux" {

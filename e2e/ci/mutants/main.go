@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Mutants changes one operator of a package at a time and reports the changes that no test detects.
-// It runs the tests of the package first, then those of the whole library.
+// It runs the tests of the package first. What they let live is then tried by the packages that import it.
 //
-//	go run ./e2e/ci/mutants [-out FILE] [-again] [-workers N] DIR...
+//	go run ./e2e/ci/mutants [-out FILE] [-again] [-workers N] [-sample N] [-first REGEXP] [-survivors N] [-importers N] DIR...
 //
 // SNUG_E2E=root includes the tests that make cgroups.
+// FILE is written after each mutant, so -again goes on after an interruption.
 //
 // A mutant is detected when a test fails or does not end. Code that no test runs is changed too.
 // Mutants that do not compile are not counted. The changes of operators are the defaults of
@@ -23,8 +24,8 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,12 +34,32 @@ import (
 	"time"
 )
 
+// options are what the command line says.
+type options struct {
+	out       string
+	again     bool
+	workers   int
+	sample    int
+	first     string
+	survivors int
+	importers int
+	dirs      []string
+
+	earlier []*mutant // of packages that are done
+}
+
 func main() {
-	out := flag.String("out", "", "write a line per mutant to this file: position, old and new operator, verdict")
-	again := flag.Bool("again", false, "try only the mutants that lived according to the file of -out")
-	workers := flag.Int("workers", 1, "number of mutants tried at once")
+	var o options
+	flag.StringVar(&o.out, "out", "", "write a line per mutant to this file: position, old and new operator, verdict")
+	flag.BoolVar(&o.again, "again", false, "try only the mutants that lived according to the file of -out")
+	flag.IntVar(&o.workers, "workers", 1, "number of mutants tried at once")
+	flag.IntVar(&o.sample, "sample", 0, "number of mutants of each package, chosen at random and always the same; 0 = all")
+	flag.StringVar(&o.first, "first", "", "run these tests of a package before all of them, as they are quick")
+	flag.IntVar(&o.survivors, "survivors", 20, "number of survivors of each package that the importers' tests try")
+	flag.IntVar(&o.importers, "importers", 8, "number of importers that try a survivor, the nearest ones; quick ones first")
 	flag.Parse()
-	if err := run(context.Background(), *out, *again, *workers, flag.Args()); err != nil {
+	o.dirs = flag.Args()
+	if err := run(context.Background(), &o); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants: error:", err)
 		os.Exit(1)
 	}
@@ -63,8 +84,8 @@ type mutant struct {
 	verdict      string
 }
 
-func run(ctx context.Context, out string, again bool, workers int, dirs []string) error {
-	if len(dirs) == 0 {
+func run(ctx context.Context, o *options) error {
+	if len(o.dirs) == 0 {
 		return errors.New("no package: give its directory")
 	}
 	work, err := os.MkdirTemp("", "snug-mutants-")
@@ -72,80 +93,152 @@ func run(ctx context.Context, out string, again bool, workers int, dirs []string
 		return err
 	}
 	defer os.RemoveAll(work)
-	var all []*mutant
-	for _, dir := range dirs {
-		dir = filepath.Clean(dir)
-		found, err := find(dir)
-		if err != nil {
-			return err
-		}
-		all = append(all, found...)
-	}
-	if again {
-		if err := recall(out, all); err != nil {
-			return err
-		}
-	}
 	none := filepath.Join(work, "none.json")
 	if err := os.WriteFile(none, []byte("{}"), 0o644); err != nil {
 		return err
 	}
-	if verdict := test(ctx, none, []string{"./..."}); verdict != "lived" {
-		return fmt.Errorf("the tests fail without a change (%s): every mutant would count as detected", verdict)
+	for _, dir := range o.dirs {
+		found, err := one(ctx, o, filepath.Clean(dir), work, none)
+		if err != nil {
+			return err
+		}
+		o.earlier = append(o.earlier, found...)
+		if err := o.save(nil); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// save writes the verdicts there are, so that -again can go on after an interruption.
+func (o *options) save(now []*mutant) error {
+	if o.out == "" {
+		return nil
+	}
+	var lines strings.Builder
+	for _, m := range slices.Concat(o.earlier, now) {
+		if m.verdict != "" {
+			fmt.Fprintln(&lines, m)
+		}
+	}
+	return os.WriteFile(o.out, []byte(lines.String()), 0o644)
+}
+
+// one tries the mutants of one package, prints its figures and returns those that count, in the order of the file.
+func one(ctx context.Context, o *options, dir, work, none string) ([]*mutant, error) {
+	found, err := find(dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.sample > 0 { // of files whose names and operators stay, the same ones stay
+		rand.New(rand.NewPCG(1, 1)).Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	}
+	if o.again {
+		if err := recall(o.out, found); err != nil {
+			return nil, err
+		}
+	}
+	own := tests{packages: []string{"./" + dir}, timeout: 10 * time.Minute}
+	began := time.Now()
+	if verdict := own.run(ctx, none); verdict != lived {
+		return nil, fmt.Errorf("the tests of %s fail without a change (%s): every mutant would count as detected", dir, verdict)
+	}
+	own.timeout = max(time.Minute, 5*time.Since(began))
+	if found, err = tryAll(ctx, o, work, found, own); err != nil {
+		return nil, err
+	}
+	var survivors []*mutant
+	for _, m := range found {
+		if m.verdict == lived {
+			survivors = append(survivors, m)
+		}
+	}
+	survivors = survivors[:min(len(survivors), o.survivors)]
+	others, err := seconds(ctx, o, dir, work, none, survivors)
+	if err != nil {
+		return nil, err
+	}
+	report(dir, found, len(survivors), others)
+	slices.SortFunc(found, inFile)
+	return found, nil
+}
+
+// report prints the figures of a package.
+func report(dir string, found []*mutant, tried, others int) {
+	counts := map[string]int{}
+	for _, m := range found {
+		counts[m.verdict]++
+	}
+	n := len(found) - counts[broken]
+	noticed := counts[killed] + counts[noEnd]
+	fmt.Printf("%s: %d of %d noticed by its own tests (%.1f %%); %d of %d survivors noticed by importers; %d do not compile\n",
+		dir, noticed, n, 100*float64(noticed)/float64(max(1, n)), others, tried, counts[broken])
+}
+
+// tryAll tries mutants by the package's own tests, up to the sample, and returns those that it tried.
+func tryAll(ctx context.Context, o *options, work string, all []*mutant, own tests) ([]*mutant, error) {
+	first := own
+	first.only, first.timeout = o.first, 2*time.Minute
 	queue := make(chan *mutant)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
-	done := 0
+	counted := 0
 	var failed error
-	for w := range workers {
+	for w := range o.workers {
 		wait.Go(func() {
 			for m := range queue {
-				var err error
-				if m.verdict == "" {
-					m.verdict, err = try(ctx, filepath.Join(work, strconv.Itoa(w)), m)
+				overlay, err := m.overlay(filepath.Join(work, strconv.Itoa(w)))
+				verdict := m.verdict
+				if err == nil && verdict == "" && first.only != "" {
+					verdict = first.run(ctx, overlay)
+				}
+				if err == nil && (verdict == "" || verdict == lived) {
+					verdict = own.run(ctx, overlay)
 				}
 				mu.Lock()
-				failed = cmp.Or(failed, err)
-				if done++; m.verdict == "lived" {
-					fmt.Printf("%d/%d %v\n", done, len(all), m)
+				m.verdict = verdict
+				failed = cmp.Or(failed, err, o.save(all))
+				if m.verdict != broken {
+					counted++
+				}
+				if m.verdict == lived {
+					fmt.Printf("%d %v\n", counted, m)
 				}
 				mu.Unlock()
 			}
 		})
 	}
+	tried := 0
 	for _, m := range all {
+		mu.Lock()
+		enough := o.sample > 0 && counted >= o.sample
+		mu.Unlock()
+		if enough {
+			break
+		}
 		queue <- m
+		tried++
 	}
 	close(queue)
 	wait.Wait()
-	if failed != nil {
-		return failed
-	}
-
-	var lines strings.Builder
-	counts := map[string]map[string]int{}
-	for _, m := range all {
-		fmt.Fprintln(&lines, m)
-		dir := filepath.Dir(m.file)
-		if counts[dir] == nil {
-			counts[dir] = map[string]int{}
-		}
-		counts[dir][m.verdict]++
-	}
-	for _, dir := range dirs {
-		c := counts[filepath.Clean(dir)]
-		killed := c["killed"] + c["killed by others"] + c["no end"]
-		fmt.Printf("%s: %d of %d detected (%.1f %%), %d of them by other packages; %d do not compile\n",
-			dir, killed, killed+c["lived"], 100*float64(killed)/float64(max(1, killed+c["lived"])), c["killed by others"], c["does not compile"])
-	}
-	if out == "" {
-		return nil
-	}
-	return os.WriteFile(out, []byte(lines.String()), 0o644)
+	return upTo(all[:tried], o.sample), failed
 }
 
-// recall reads verdicts from a file, except "lived".
+// upTo removes what several workers tried beyond the sample.
+func upTo(all []*mutant, sample int) []*mutant {
+	n := 0
+	for i, m := range all {
+		if m.verdict != broken {
+			n++
+		}
+		if n == sample {
+			return all[:i+1]
+		}
+	}
+	return all
+}
+
+// recall reads verdicts from a file, except lived.
 func recall(file string, all []*mutant) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -153,7 +246,7 @@ func recall(file string, all []*mutant) error {
 	}
 	verdicts := map[string]string{}
 	for line := range strings.Lines(string(text)) {
-		if f := strings.Split(line, "\t"); len(f) > 3 && f[3] != "lived" {
+		if f := strings.Split(line, "\t"); len(f) > 3 && f[3] != lived {
 			verdicts[strings.Join(f[:3], "\t")] = f[3]
 		}
 	}
@@ -208,10 +301,12 @@ func find(dir string) ([]*mutant, error) {
 			return true
 		})
 	}
-	slices.SortFunc(found, func(a, b *mutant) int {
-		return cmp.Or(strings.Compare(a.file, b.file), a.offset-b.offset, int(a.new)-int(b.new))
-	})
+	slices.SortFunc(found, inFile)
 	return found, nil
+}
+
+func inFile(a, b *mutant) int {
+	return cmp.Or(strings.Compare(a.file, b.file), a.offset-b.offset, int(a.new)-int(b.new))
 }
 
 // isText reports whether an operand is a string literal, which cannot be subtracted.
@@ -220,51 +315,19 @@ func isText(e ast.Expr) bool {
 	return ok && l.Kind == token.STRING
 }
 
-// try runs the tests with a mutant in place of its file.
-func try(ctx context.Context, dir string, m *mutant) (verdict string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
+// overlay writes the file with the changed operator, and returns the name of an overlay that puts it in place.
+func (m *mutant) overlay(dir string) (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
-		return "", err
-	}
-	changed := filepath.Join(dir, "mutant.go")
-	source = slices.Concat(source[:m.offset], []byte(m.new.String()), source[m.offset+len(m.old.String()):])
-	if err := os.WriteFile(changed, source, 0o644); err != nil {
 		return "", err
 	}
 	absolute, err := filepath.Abs(m.file)
 	if err != nil {
 		return "", err
 	}
-	overlay, _ := json.Marshal(map[string]any{"Replace": map[string]string{absolute: changed}})
-	overlayFile := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
-		return "", err
-	}
-	own := "./" + filepath.Dir(m.file)
-	switch verdict := test(ctx, overlayFile, []string{own}); {
-	case verdict != "lived":
-		return verdict, nil
-	case test(ctx, overlayFile, []string{"./..."}) != "lived":
-		return "killed by others", nil
-	}
-	return "lived", nil
-}
-
-// test returns the verdict on a mutant from the tests of packages.
-func test(ctx context.Context, overlay string, packages []string) string {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	text, err := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-failfast", "-vet=off", "-timeout", "60s", "-overlay", overlay}, packages)...).CombinedOutput()
-	switch {
-	case err == nil:
-		return "lived"
-	case ctx.Err() != nil || strings.Contains(string(text), "panic: test timed out"):
-		return "no end"
-	case strings.Contains(string(text), "[build failed]"):
-		return "does not compile"
-	}
-	return "killed"
+	changed := filepath.Join(dir, "mutant.go")
+	source = slices.Concat(source[:m.offset], []byte(m.new.String()), source[m.offset+len(m.old.String()):])
+	text, _ := json.Marshal(map[string]any{"Replace": map[string]string{absolute: changed}})
+	name := filepath.Join(dir, "overlay.json")
+	return name, errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(changed, source, 0o644), os.WriteFile(name, text, 0o644))
 }

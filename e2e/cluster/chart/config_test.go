@@ -123,7 +123,7 @@ func random(t *testing.T, r *rand.Rand) string {
 		"inject":        pick("labelled", "all"),
 		"memory":        memory,
 		"round":         pick("ceil", "floor", "nearest"),
-		"minProcs":      1 + r.IntN(4),
+		"minProcs":      []any{"default", 1, 2, 1 + r.IntN(4)}[r.IntN(4)],
 		"requestFactor": &yaml.Node{Kind: yaml.ScalarNode, Value: factor},
 		"envFrom":       pick("leave", "add"),
 		"learned":       pick("off", "observe", "use"),

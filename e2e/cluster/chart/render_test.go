@@ -98,6 +98,26 @@ func TestObjects(t *testing.T) {
 	})
 }
 
+// TestState: the agent keeps what it has seen in a volume of its pod, unless a value says otherwise.
+func TestState(t *testing.T) {
+	gate.Need(t, "chart")
+	each(t, func(t *testing.T, h client) {
+		for _, c := range []struct{ values, volume string }{
+			{"", "emptyDir: {sizeLimit: 16Mi}"},
+			{"agent: {state: emptyDir}", "emptyDir: {sizeLimit: 16Mi}"},
+			{"agent: {state: /var/lib/snug-agent}", `hostPath: {path: "/var/lib/snug-agent", type: DirectoryOrCreate}`},
+			{`agent: {state: ""}`, ""},
+		} {
+			text := h.template(t, c.values)
+			for _, part := range []string{"- --state=/state\n", "- {name: state, mountPath: /state}\n", "- name: state\n        " + c.volume + "\n"} {
+				if n, want := strings.Count(text, part), min(1, len(c.volume)); n != want {
+					t.Errorf("%q: %d times %q, want %d", c.values, n, part, want)
+				}
+			}
+		}
+	})
+}
+
 // TestTemplatesAreDeterministic: no template uses the cluster, the time or random values.
 func TestTemplatesAreDeterministic(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(folder, "templates", "*"))
@@ -163,6 +183,8 @@ func TestRefusals(t *testing.T) {
 			"config: {memory: 100%-1.5GiB}":                                           "/config/memory",
 			"config: {memory: 99.5%-100MB}":                                           "",
 			"config: {round: up}":                                                     "/config/round",
+			"config: {minProcs: least}":                                               "/config/minProcs",
+			"config: {minProcs: default}":                                             "",
 			"config: {minProcs: 0}":                                                   "/config/minProcs",
 			"config: {requestFactor: -1}":                                             "/config/requestFactor",
 			"config: {requestFactor: 1001}":                                           "/config/requestFactor",
@@ -216,18 +238,18 @@ func TestSettings(t *testing.T) {
 			image              string
 			added              any
 		}{
-			{"the agent", "", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names=node"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
-			{"an agent beside a webhook that learns", "webhook: {enabled: true}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names=api"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"the agent", "", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names=node", "--state=/state"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"an agent beside a webhook that learns", "webhook: {enabled: true}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names=api", "--state=/state"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
 			{"an agent that reads no memory", "agent: {memory: false, names: false, interval: 1m}\nimage: {tag: v9}", "DaemonSet",
-				[]any{"agent", "--root=/host", "--interval=1m", "--no-mem"}, "ghcr.io/snug-go/snug:v9", nil},
+				[]any{"agent", "--root=/host", "--interval=1m", "--no-mem", "--state=/state"}, "ghcr.io/snug-go/snug:v9", nil},
 			{"the webhook", "webhook: {enabled: true}\nimage: {repository: other.example/snug}", "Deployment",
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug", "--agents=snug-agent.snug.svc:9464"}, "other.example/snug:v0.1.0", nil},
 			{"a webhook without agents", "webhook: {enabled: true}\nagent: {enabled: false}\nimage: {digest: 'sha256:" + strings.Repeat("0a", 32) + "'}", "Deployment",
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=snug"}, "ghcr.io/snug-go/snug@sha256:" + strings.Repeat("0a", 32), nil},
 			{"a webhook apart, with a certificate of another program", "webhook: {enabled: true, namespace: web, certificate: {secretName: tls}, extraArgs: [--drain=1s]}", "Deployment",
 				[]any{"webhook", "--config=/etc/snug/config.yaml", "--namespace=web", "--agents=snug-agent.snug.svc:9464", "--cert-file=/etc/snug-tls/tls.crt", "--key-file=/etc/snug-tls/tls.key", "--drain=1s"}, "ghcr.io/snug-go/snug:v0.1.0", nil},
-			{"an agent that keeps", "agent: {state: /var/lib/snug-agent}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names=node", "--state=/state"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
-			{"an agent with more flags", "agent: {names: false, auth: true, extraArgs: [--listen=:9464]}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--auth", "--listen=:9464"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"an agent that keeps nothing", "agent: {state: ''}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--names=node"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
+			{"an agent with more flags", "agent: {names: false, auth: true, extraArgs: [--listen=:9464]}", "DaemonSet", []any{"agent", "--root=/host", "--interval=15s", "--auth", "--state=/state", "--listen=:9464"}, "ghcr.io/snug-go/snug:v0.1.0", []any{"SYS_PTRACE"}},
 		} {
 			got := container(c.values, c.kind)
 			if !slices.Equal(got["args"].([]any), c.args) || got["image"] != c.image {

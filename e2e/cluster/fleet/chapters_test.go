@@ -121,7 +121,12 @@ func (r *rollout) tried(t *testing.T) {
 		if w.spec == one { // given once opted in
 			want += w.pods
 		} else {
-			want += w.pods * (strings.Count(w.stored, "GOMEMLIMIT") - strings.Count(r.before[w.key()], "GOMEMLIMIT"))
+			before := strings.SplitAfter(r.before[w.key()], "}")
+			for i, container := range strings.SplitAfter(w.stored, "}") {
+				if i < len(before) && container != before[i] {
+					want += w.pods
+				}
+			}
 		}
 	}
 	m := regexp.MustCompile(`: ([0-9]+) of [0-9]+ containers would be given something(?:, ([0-9]+) more)?`).FindStringSubmatch(r.said)

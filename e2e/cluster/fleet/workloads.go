@@ -53,7 +53,7 @@ var rows = []row{
 	{"Deployment", "shop", "mesh", 50, "",
 		"initContainers: [{name: i, image: x, " + limited + "}, {name: s, image: x, restartPolicy: Always, resources: {" + small + "limits: {memory: 128Mi}}}], " +
 			"containers: [{name: a, image: x, " + limited + "}, {name: proxy, image: x, env: [{name: GOMEMLIMIT, value: 70MiB}], resources: {" + small + "limits: {memory: 100Mi}}}]",
-		given, "i{GOMEMLIMIT=460MiB} s{GOMEMLIMIT=115MiB} a{GOMEMLIMIT=460MiB} proxy{GOMEMLIMIT=70MiB}"},
+		given, "i{GOMEMLIMIT=460MiB} s{GOMAXPROCS=2 GOMEMLIMIT=115MiB} a{GOMEMLIMIT=460MiB} proxy{GOMEMLIMIT=70MiB GOMAXPROCS=2}"},
 	{"Deployment", "cart", "set", 40, "", "containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 400MiB}], " + limited + "}]", skipped, "a{GOMEMLIMIT=400MiB}"},
 	{"StatefulSet", "pay", "queue", 10, "", one, given, "a{GOMEMLIMIT=460MiB}"},
 	{"Deployment", "cart", "unlimited", 40, "", "containers: [{name: a, image: x}]", skipped, "a{}"},

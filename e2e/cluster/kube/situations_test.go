@@ -28,7 +28,10 @@ func (p *policies) byDefault(t *testing.T) {
 		{"an invalid label for a program that needs GOMAXPROCS", in, "gomaxprocs=true", plain, "a{GOMEMLIMIT=460MiB}", []string{"snug.dev/gomaxprocs=true"}},
 		{"a program that needs GOMAXPROCS", in, "gomaxprocs=enabled", plain, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB}", nil},
 		{"a program that needs GOMAXPROCS, without a CPU limit", in, "gomaxprocs=enabled",
-			`containers: [{name: a, image: x, resources: {limits: {memory: 512Mi}, requests: {cpu: 2}}}]`, "a{GOMEMLIMIT=460MiB}", nil},
+			`containers: [{name: a, image: x, resources: {limits: {memory: 512Mi}, requests: {cpu: 2}}}]`, "a{GOMAXPROCS=4 GOMEMLIMIT=460MiB}", nil},
+		{"any program, with a small CPU request and no limit", in, "", `containers: [{name: a, image: x, resources: {requests: {cpu: 10m}}}]`, "a{GOMAXPROCS=2}", nil},
+		{"one core, which a reference would make 1", in, "gomaxprocs=enabled restart-on-resize=enabled", `containers: [{name: a, image: x, resources: {limits: {cpu: 1}}}]`, "a{GOMAXPROCS=2}", nil},
+		{"half a core", in, "gomaxprocs=enabled", `containers: [{name: a, image: x, resources: {limits: {cpu: 500m}}}]`, "a{GOMAXPROCS<limits.cpu/1}", nil},
 		{"Windows by its os", in, "gomaxprocs=enabled", "os: {name: windows}, " + plain, "a{}", nil},
 		{"Windows by its nodes", in, "gomaxprocs=enabled", "nodeSelector: {kubernetes.io/os: windows}, " + plain, "a{}", nil},
 		{"Linux", in, "", "os: {name: linux}, nodeSelector: {kubernetes.io/os: linux}, " + plain, "a{GOMEMLIMIT=460MiB}", nil},
@@ -180,7 +183,7 @@ func (p *policies) workloads(t *testing.T) {
 func (p *policies) annotated(t *testing.T) {
 	const pods = "/api/v1/namespaces/in/pods"
 	pod := `metadata: {name: annotated, annotations: {b: c}, labels: {snug.dev/gomaxprocs: enabled}}
-spec: {containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu: 1}}}, {name: b, image: x}]}`
+spec: {containers: [{name: a, image: x, resources: {limits: {memory: 512Mi, cpu: 2}}}, {name: b, image: x}]}`
 	a := Must(t, p.Create(t, pods, pod))
 	t.Cleanup(func() { p.Delete(t, pods+"/annotated") })
 	if got, want := added(a.Object), "a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)"; got != want {
@@ -198,7 +201,7 @@ spec: {containers: [{name: a, image: x, env: [{name: GOMEMLIMIT, value: 1MiB}], 
 		t.Errorf("a copy: %s, annotation %q, want %q", stored(a.Object), got, want)
 	}
 
-	a = Must(t, p.Create(t, pods+"?dryRun=All", strings.NewReplacer("annotated", "nothing", "memory: 512Mi, cpu: 1", "memory: 63Mi").Replace(pod)))
+	a = Must(t, p.Create(t, pods+"?dryRun=All", strings.NewReplacer("annotated", "nothing", "memory: 512Mi, cpu: 2", "memory: 63Mi").Replace(pod)))
 	if got, want := note(a.Object, "skipped"), "a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-memory-small); b GOMAXPROCS (pod-no-cpu-limit); b GOMEMLIMIT (pod-no-memory-limit)"; got != want || added(a.Object) != "" {
 		t.Errorf("nothing to add: %q, want %q", got, want)
 	}

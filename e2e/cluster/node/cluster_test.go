@@ -98,7 +98,8 @@ func server(t *testing.T, root, to, tag string) {
 func (c *cluster) install(t *testing.T, chart string, values ...string) {
 	t.Helper()
 	image, tag, _ := strings.Cut(snugImage, ":")
-	args := []string{"install", "snug", chart, "--create-namespace", "--set", "image.repository=" + image, "--set-string", "image.tag=" + tag, "--set", "agent.interval=1s"}
+	args := []string{"install", "snug", chart, "--create-namespace", "--set", "image.repository=" + image, "--set-string", "image.tag=" + tag, "--set", "agent.interval=1s",
+		"--set", "config.minProcs=1"} // at one core a reference, which gives 1
 	for _, v := range values {
 		args = append(args, "--set", v)
 	}

@@ -110,11 +110,11 @@ func (l *lab) byDefault(t *testing.T) {
 		{"everything", "in", "gomaxprocs=enabled restart-on-resize=enabled", one, "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=460MiB cpu:RestartContainer}",
 			"added: a GOMAXPROCS (pod-procs-reference); a GOMEMLIMIT=460MiB (pod-memory-share)"},
 		{"containers of all kinds", "in", "gomaxprocs=enabled restart-on-resize=enabled",
-			`initContainers: [{name: i, image: x, resources: {limits: {memory: 1Gi, cpu: 1}}}, {name: s, image: x, restartPolicy: Always, env: [{name: A, value: b}], resources: {limits: {memory: 1Gi, cpu: 1}}}],
+			`initContainers: [{name: i, image: x, resources: {limits: {memory: 1Gi, cpu: 500m}}}, {name: s, image: x, restartPolicy: Always, env: [{name: A, value: b}], resources: {limits: {memory: 1Gi, cpu: 2}}}],
        containers: [{name: a, image: x, env: [{name: GOMAXPROCS, value: "7"}], resources: {limits: {memory: 512Mi, cpu: 1}}}]`,
 			"i{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB} s{A=b GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB cpu:RestartContainer} a{GOMAXPROCS=7 GOMEMLIMIT=460MiB}", ""},
 		{"a LimitRange", "limited", "", "containers: [{name: a, image: x}]", "a{GOMEMLIMIT=270MiB}", ""},
-		{"the pod's limits", "in", "gomaxprocs=enabled", "resources: {limits: {memory: 1Gi, cpu: 1}}, containers: [{name: a, image: x}]", "a{GOMAXPROCS<limits.cpu/1 GOMEMLIMIT=921MiB}", ""},
+		{"the pod's limits", "in", "gomaxprocs=enabled", "resources: {limits: {memory: 1Gi, cpu: 1}}, containers: [{name: a, image: x}]", "a{GOMAXPROCS=2 GOMEMLIMIT=921MiB}", ""},
 		{"nothing to add", "in", "", "containers: [{name: a, image: x}]", "a{}", "skipped: a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-no-memory-limit)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

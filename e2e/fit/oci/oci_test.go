@@ -198,7 +198,7 @@ func TestFailsOpen(t *testing.T) {
 		},
 		{
 			name: "off", c: Container{Args: command(probe), Env: []string{"SNUG=off"}},
-			procs: 2, memory: matrix.Unset, quiet: true,
+			procs: 2, memory: matrix.Unset, stderr: "SNUG=off",
 		},
 		{
 			name: "observe", c: Container{Args: command(probe), Env: []string{"SNUG=observe"}},

@@ -127,7 +127,7 @@ func onDisk(root string) error {
 	return os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644)
 }
 
-// modelled returns the GOMAXPROCS that Go 1.25 to 1.27 choose by themselves on the CPUs of the
+// modelled returns the GOMAXPROCS that Go 1.26 and 1.27 choose by themselves on the CPUs of the
 // situation, according to package plan's model of the runtime. If this machine has enough CPUs, the
 // figure procs is the choice of a real runtime.
 func modelled(s *fixture.Situation) (string, error) {

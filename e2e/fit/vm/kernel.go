@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // kernel returns the path of a kernel to boot: the package that Debian's package meta depends on.
-// It is downloaded with apt once and kept in the user's cache directory.
+// It is downloaded with apt once and kept in the user's cache directory, with its module for FUSE beside
+// it.
 func kernel(ctx context.Context, meta, arch string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -24,7 +26,10 @@ func kernel(ctx context.Context, meta, arch string) (string, error) {
 	// "linux-image-cloud-amd64" depends on a package such as "linux-image-6.1.0-1-cloud-amd64".
 	flavour := strings.TrimPrefix(meta, "linux-image-")
 	if have, _ := filepath.Glob(filepath.Join(dir, "vmlinuz-*-"+flavour)); len(have) > 0 {
-		return slices.Max(have), nil
+		image := slices.Max(have)
+		if _, err := os.Stat(fuse(image)); err == nil {
+			return image, nil
+		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -54,9 +59,34 @@ func kernel(ctx context.Context, meta, arch string) (string, error) {
 	if len(images) != 1 {
 		return "", fmt.Errorf("%s holds %d kernels", name, len(images))
 	}
+	modules, _ := filepath.Glob(filepath.Join(work, "lib", "modules", "*", "kernel", "fs", "fuse", "fuse.ko"))
+	if len(modules) != 1 {
+		return "", fmt.Errorf("%s holds %d modules for FUSE", name, len(modules))
+	}
 	// Renamed into place, so that a partial download is never booted.
 	image := filepath.Join(dir, filepath.Base(images[0]))
+	if err := os.Rename(modules[0], fuse(image)); err != nil {
+		return "", err
+	}
 	return image, os.Rename(images[0], image)
+}
+
+// fuse returns the path of a kernel's module for FUSE.
+func fuse(image string) string { return image + "-fuse.ko" }
+
+// FUSE returns the path of the module for FUSE of a machine's kernel.
+func FUSE(t testing.TB, kind Kind) string {
+	t.Helper()
+	kind = kind.withDefaults()
+	machine, err := machineOf(kind.Arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := kernel(t.Context(), machine.kernel, machine.debianName(kind.Arch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fuse(image)
 }
 
 // aptFor returns options that let apt see the packages of an architecture with the sources of this
@@ -74,19 +104,18 @@ func aptFor(arch, dir string) []string {
 
 // kernelPackage returns the package that meta depends on, according to apt.
 func kernelPackage(ctx context.Context, apt []string, dir, meta string) (string, error) {
-	if _, err := output(ctx, dir, slices.Concat([]string{"apt-get", "update", "-qq"}, apt)...); err != nil {
-		return "", err
-	}
+	// One of several lists may be missing while a mirror is being updated; another has the package.
+	_, lists := output(ctx, dir, slices.Concat([]string{"apt-get", "update", "-qq"}, apt)...)
 	out, err := output(ctx, dir, slices.Concat([]string{"apt-cache", "depends"}, apt, []string{meta})...)
 	if err != nil {
-		return "", err
+		return "", errors.Join(lists, err)
 	}
 	for line := range strings.Lines(out) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: linux-image-"); ok {
 			return "linux-image-" + name, nil
 		}
 	}
-	return "", fmt.Errorf("apt has no package %s", meta)
+	return "", errors.Join(lists, fmt.Errorf("apt has no package %s", meta))
 }
 
 // output runs a command in a directory and returns its standard output. The error contains its

@@ -3,6 +3,7 @@
 package vm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,13 +15,19 @@ type machine struct {
 	// kernel is the Debian package that depends on the newest kernel for virtual machines. That
 	// kernel is small and has everything that a guest needs built in.
 	kernel   string
+	debian   string   // Debian's name of the architecture; empty = as GOARCH
 	hardware []string // QEMU options for the board and CPU; empty = default
 	console  string   // Linux's name of the first serial port
+	boot     string   // more parameters of the kernel
 	// second connects the second serial port to the character device "results"; port is Linux's
 	// name of that port.
 	second []string
 	port   string
 }
+
+// noTimerCheck: the kernel counts ticks of the timer while it loops, and panics ("IO-APIC + timer doesn't
+// work") if the emulator gets no CPU meanwhile.
+const noTimerCheck = " no_timer_check"
 
 // machines is keyed by GOARCH.
 var machines = map[string]machine{
@@ -28,6 +35,18 @@ var machines = map[string]machine{
 		emulator: "qemu-system-x86_64",
 		kernel:   "linux-image-cloud-amd64",
 		console:  "ttyS0",
+		boot:     noTimerCheck,
+		second:   []string{"-serial", "chardev:results"},
+		port:     "/dev/ttyS1",
+	},
+	// 32 bits, without PAE. Debian has no kernel for virtual machines of this kind, and the usual one
+	// also has everything built in.
+	"386": {
+		emulator: "qemu-system-i386",
+		kernel:   "linux-image-686",
+		debian:   "i386",
+		console:  "ttyS0",
+		boot:     noTimerCheck,
 		second:   []string{"-serial", "chardev:results"},
 		port:     "/dev/ttyS1",
 	},
@@ -52,6 +71,9 @@ func machineOf(arch string) (machine, error) {
 	return m, nil
 }
 
+// debianName returns Debian's name of the architecture.
+func (m machine) debianName(arch string) string { return cmp.Or(m.debian, arch) }
+
 // command returns QEMU's command line for one boot.
 func (m machine) command(spec Spec, kernel, initrd, results string) []string {
 	return slices.Concat([]string{m.emulator}, m.hardware, []string{
@@ -64,6 +86,6 @@ func (m machine) command(spec Spec, kernel, initrd, results string) []string {
 	}, m.second, []string{
 		"-kernel", kernel, "-initrd", initrd,
 		// Kernel messages only cost time; each OOM kill writes many.
-		"-append", "console=" + m.console + " quiet loglevel=1 panic=-1",
+		"-append", "console=" + m.console + " quiet loglevel=1 panic=-1" + m.boot,
 	})
 }

@@ -45,11 +45,11 @@ func files(t *testing.T, all []programs.Program) map[string]string {
 	return m
 }
 
-// program builds a main package as a static program.
-func program(t *testing.T, what string) string {
+// program builds a main package, with flags before it, as a static program.
+func program(t *testing.T, what ...string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "program")
-	cmd := exec.Command("go", "build", "-o", to, what)
+	cmd := exec.Command("go", append([]string{"build", "-o", to}, what...)...)
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", what, err, out)

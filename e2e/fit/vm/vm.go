@@ -33,7 +33,7 @@ type Result = wire.Result
 
 // Kind is a kind of machine. Tests with the same Kind share a boot.
 type Kind struct {
-	Arch      string         // GOARCH: "amd64" (default) or "arm64"
+	Arch      string         // GOARCH: "amd64" (default), "arm64" or "386"
 	CPUs      int            // virtual CPUs; 0 = 1
 	Hierarchy wire.Hierarchy // "" = V2
 }
@@ -67,7 +67,7 @@ func Boot(ctx context.Context, dir string, spec Spec) (results []Result, console
 	if err != nil {
 		return nil, "", err
 	}
-	image, err := kernel(ctx, machine.kernel, spec.Arch)
+	image, err := kernel(ctx, machine.kernel, machine.debianName(spec.Arch))
 	if err != nil {
 		return nil, "", err
 	}

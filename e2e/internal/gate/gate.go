@@ -9,7 +9,7 @@
 // and installs the chart), fleet (runs hundreds of pods on simulated nodes), node (makes this
 // machine a node of Kubernetes), engines (starts containers with docker, podman and others),
 // release (makes a release and installs all of it), advice (measures programs whose best setting is
-// known), otel (builds OpenTelemetry's Collector and sends to it).
+// known), hostile (starts processes that are hard to look at), otel (builds OpenTelemetry's Collector and sends to it).
 package gate
 
 import (

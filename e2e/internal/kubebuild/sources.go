@@ -29,7 +29,7 @@ var (
 			"kubectl":                 kubernetes + "/cmd/kubectl",
 		},
 		// The modules of the staging directory are published with the same minor and patch version.
-		Staged: "v0." + strings.TrimPrefix(KubernetesVersion, "v1."),
+		Staged: staged(),
 	}
 	// Kwok simulates the kubelets of nodes that do not exist.
 	Kwok = Source{
@@ -43,6 +43,12 @@ var (
 	Helm4 = Source{
 		Module: "helm.sh/helm/v4", Version: "v4.3.1", Folder: "helm-v4.3.1", LDFlags: "-s -w",
 		Packages: map[string]string{"helm4": "helm.sh/helm/v4/cmd/helm"},
+	}
+	// CEL evaluates what policies decide, in the API server's own environment.
+	CEL = Source{
+		Module: "k8s.io/apiserver", Version: staged(), Folder: "cel-" + staged(), LDFlags: "-s -w",
+		Packages: map[string]string{"cel": commands},
+		Main:     cel,
 	}
 	// These make and check a release.
 	Nfpm = Source{
@@ -77,11 +83,16 @@ var (
 			"go.opentelemetry.io/collector/receiver/otlpreceiver@v0.165.0",
 		},
 	}
-	All = []Source{Kubernetes, Kwok, Helm3, Helm4, Nfpm, Krew, Cosign, Actionlint, Otelcol}
+	All = []Source{Kubernetes, CEL, Kwok, Helm3, Helm4, Nfpm, Krew, Cosign, Actionlint, Otelcol}
 )
 
 //go:embed testdata/otelcol.go
 var otelcol string
+
+//go:embed testdata/cel.go
+var cel string
+
+func staged() string { return "v0." + strings.TrimPrefix(KubernetesVersion, "v1.") }
 
 // Helms lists the commands of Helm: the oldest release that the chart supports, which merges on the
 // client, and a new one, which uses server-side apply.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package programs builds the tool, and the probe with several Go toolchains, go lines and
-// libraries. All are static programs for this architecture.
+// libraries. All are static programs.
 package programs
 
 import (
@@ -38,6 +38,7 @@ type Program struct {
 	// Default is the "godebug default" of its go.mod; "" = none. A module that requires snug needs
 	// a go line of 1.23 or later; with Default its runtime behaves like that of an older go line.
 	Default string
+	Arch    string // GOARCH; "" = this machine's
 }
 
 // Name returns a unique name.
@@ -46,14 +47,18 @@ func (p Program) Name() string {
 	if p.Default != "" {
 		line += "-default" + strings.TrimPrefix(p.Default, "go")
 	}
-	return p.Toolchain + "-" + line + "-" + string(p.Kind)
+	name := p.Toolchain + "-" + line + "-" + string(p.Kind)
+	if p.Arch != "" {
+		name += "-" + p.Arch
+	}
+	return name
 }
 
 // ReadsQuota reports whether the program's runtime follows the CPU quota: Go 1.25 and later, unless
 // the go line or GODEBUG default is older.
 func (p Program) ReadsQuota() bool {
 	old := func(v string) bool {
-		return strings.HasPrefix(v, "1.21") || strings.HasPrefix(v, "1.23") || strings.HasPrefix(v, "1.24")
+		return strings.HasPrefix(v, "1.21") || strings.HasPrefix(v, "1.22") || strings.HasPrefix(v, "1.23") || strings.HasPrefix(v, "1.24")
 	}
 	return !old(strings.TrimPrefix(p.Toolchain, "go")) && !old(p.Line) && !old(strings.TrimPrefix(p.Default, "go"))
 }
@@ -183,7 +188,11 @@ func (p Program) build(root, to string) error {
 	if err := p.module(root, dir); err != nil {
 		return err
 	}
-	return goBuild(dir, to, []string{"GOWORK=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=" + p.Toolchain}, "-tags", tags[p.Kind])
+	env := []string{"GOWORK=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=" + p.Toolchain}
+	if p.Arch != "" {
+		env = append(env, "GOARCH="+p.Arch)
+	}
+	return goBuild(dir, to, env, "-tags", tags[p.Kind])
 }
 
 // module writes the sources and a go.mod with the versions of e2e's go.mod.

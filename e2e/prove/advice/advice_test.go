@@ -36,7 +36,8 @@ type bench struct {
 type cell struct {
 	Labels []string `json:"labels"`
 	knobs
-	Killed *struct{ Rounds, Of int } `json:"killed"`
+	Effective *int                      `json:"gomaxprocs_effective"`
+	Killed    *struct{ Rounds, Of int } `json:"killed"`
 }
 
 type knobs struct {

@@ -201,6 +201,9 @@ func become(o order) error {
 			return err
 		}
 	}
+	if err := bind(s.Binds); err != nil {
+		return err
+	}
 	if s.Uid != 0 {
 		if err := becomeUser(s.Uid); err != nil {
 			return fmt.Errorf("become user %d: %w", s.Uid, err)
@@ -221,6 +224,34 @@ func becomeUser(id int) error {
 	for _, call := range [][3]uintptr{{syscall.SYS_SETGROUPS}, {syscall.SYS_SETGID, uintptr(id)}, {syscall.SYS_SETUID, uintptr(id)}} {
 		if _, _, errno := syscall.RawSyscall(call[0], call[1], call[2], 0); errno != 0 {
 			return errno
+		}
+	}
+	return nil
+}
+
+// bind makes mounts in a namespace of their own.
+func bind(mounts [][2]string) error {
+	if len(mounts) == 0 {
+		return nil
+	}
+	if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("unshare: %w", err)
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	for _, m := range mounts {
+		if m[0] == "" {
+			if err := syscall.Unmount(m[1], syscall.MNT_DETACH); err != nil {
+				return fmt.Errorf("unmount %s: %w", m[1], err)
+			}
+			continue
+		}
+		if err := os.MkdirAll(m[1], 0o755); err != nil {
+			return err
+		}
+		if err := syscall.Mount(m[0], m[1], "", syscall.MS_BIND, ""); err != nil {
+			return fmt.Errorf("bind %s: %w", m[0], err)
 		}
 	}
 	return nil

@@ -44,10 +44,14 @@ type Step struct {
 	// do. The cgroup namespace is rooted in its group, and proc and the cgroup file systems are
 	// mounted afresh.
 	Private bool
-	Args    []string // Args[0] is the program's path in the guest
-	Env     []string // the complete environment, NAME=value
-	Dir     string   // working directory; "" = /
-	Uid     int      // user and group id
+	// Binds are mounts, {from, to}, that only the program sees: from is mounted on to as well, which is
+	// made if it is missing; without from, to is unmounted. They are made in this order, after the
+	// program has entered its groups.
+	Binds [][2]string
+	Args  []string // Args[0] is the program's path in the guest
+	Env   []string // the complete environment, NAME=value
+	Dir   string   // working directory; "" = /
+	Uid   int      // user and group id
 	// After lists files (paths below /sys/fs/cgroup) to read after the program has ended and before
 	// its groups are removed.
 	After []string
