@@ -25,18 +25,21 @@ func TestStages(t *testing.T) {
 		if names[s.name] {
 			t.Errorf("two stages %s", s.name)
 		}
-		if s.every == (len(s.paths) > 0) {
-			t.Errorf("%s: every %v, with paths %q", s.name, s.every, s.paths)
+		if !s.every && len(s.tests)+len(s.programs)+len(s.files) == 0 || s.every && len(s.programs)+len(s.files) > 0 {
+			t.Errorf("%s: every %v, with programs %q and files %q", s.name, s.every, s.programs, s.files)
+		}
+		if s.seconds > 480 && !s.long && s.keeps == "" {
+			t.Errorf("%s: %d seconds: only a long stage may take over eight minutes", s.name, s.seconds)
 		}
 		if s.cpus < 1 || s.cpus > 2 || s.seconds == 0 {
 			t.Errorf("%s: %d CPUs, %d seconds", s.name, s.cpus, s.seconds)
 		}
-		for _, p := range s.paths {
-			if strings.HasPrefix(p, ":(") {
-				continue // git's pathspec syntax
+		for _, p := range s.files {
+			if strings.Contains(p, "*") {
+				continue
 			}
 			if _, err := os.Stat(filepath.Join(root, p)); err != nil {
-				t.Errorf("%s has a path that does not exist: %v", s.name, err)
+				t.Errorf("%s has a file that does not exist: %v", s.name, err)
 			}
 		}
 		for _, a := range s.after {
@@ -51,41 +54,62 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestPaths: the paths of a stage include all packages that its tests import.
-func TestPaths(t *testing.T) {
-	const module = "github.com/snug-go/snug/"
-	beside := []string{
-		"e2e/internal/gate",     // it decides what runs, not how it ends
-		"cmd/snug/internal/cli", // the whole tool: the stage tests it with programs of other releases, which other paths read
+// TestGraph: stages depend on what their packages import and read, and on no tests but their own.
+func TestGraph(t *testing.T) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, s := range stages {
-		var dirs []string
-		for _, m := range regexp.MustCompile(`gotest [^\n]*`).FindAllString(s.script, -1) {
-			for word := range strings.FieldsSeq(m) {
-				if dir, ok := strings.CutPrefix(word, "./"); ok && dir != "..." && !slices.Contains(beside, dir) {
-					dirs = append(dirs, word)
-				}
-			}
-		}
-		if s.every || len(dirs) == 0 {
-			continue
-		}
-		cmd := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"list", "-test", "-deps", "-f", "{{with .Module}}{{$.ImportPath}}{{end}}"}, dirs)...)
-		cmd.Dir = root
-		imports, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range strings.Fields(string(imports)) {
-			dir, ours := strings.CutPrefix(strings.TrimSuffix(name, "_test"), module)
-			if !ours || strings.HasSuffix(dir, ".test") || slices.Contains(beside, dir) {
-				continue
-			}
-			if !slices.ContainsFunc(s.paths, func(p string) bool { return p == dir || strings.HasPrefix(dir, p+"/") }) {
-				t.Errorf("the tests of %s import %s, which is not in its paths", s.name, dir)
-			}
+	g, err := load(t.Context(), abs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := g.needs(stage{name: "x", tests: []string{"./cmd/snug/internal/cluster/policy"}, programs: []string{"./e2e/fit/pool"}, files: []string{"docs", "*_windows.go"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]bool{
+		"cmd/snug/internal/cluster/policy/config.go":         true,
+		"cmd/snug/internal/cluster/policy/policy_test.go":    true,
+		"cmd/snug/internal/cluster/policy/testdata/x.yaml":   true,
+		"cmd/snug/internal/cluster/policy/default.yaml":      true,
+		"deploy/helm/snug/files/policy/values.yaml.tmpl":     true, // embedded by an import
+		"deploy/helm/snug/values.yaml":                       false,
+		"internal/plan/procs.go":                             true, // an import of an import
+		"internal/plan/procs_test.go":                        false,
+		"cmd/snug/internal/cluster/webhook/webhook.go":       false, // imports it
+		"e2e/fit/pool/main.go":                               true,
+		"snug.go":                                            true, // an import of the program
+		"fit_test.go":                                        false,
+		"README.md":                                          false,
+		"go.mod":                                             true,
+		"cmd/snug/go.sum":                                    true,
+		"contrib/otel/go.mod":                                false,
+		"docs/cluster.md":                                    true,
+		"cmd/snug/internal/process/proc/anything_windows.go": true,
+	} {
+		if got := n.has(file); got != want {
+			t.Errorf("%s: %v, want %v", file, got, want)
 		}
 	}
+	if _, err := g.depends(stages); err != nil {
+		t.Error(err)
+	}
+	if _, err := g.needs(stage{tests: []string{"./none/..."}}); err == nil {
+		t.Error("a package that does not exist")
+	}
+	// Each package with tests has a stage that runs them for every change or for a change to it.
+	for dir := range g {
+		tests, _ := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+		if len(tests) > 0 && !slices.ContainsFunc(stages, func(s stage) bool { return !s.long && s.runs(g, dir) }) {
+			t.Errorf("no stage of .ci/run tests ./%s", dir)
+		}
+	}
+}
+
+// runs reports whether a stage runs the tests of a directory.
+func (s stage) runs(g graph, dir string) bool {
+	return slices.ContainsFunc(s.tests, func(p string) bool { return slices.Contains(g.named(p), dir) })
 }
 
 // word matches the ways in which a test names its word of SNUG_E2E.
@@ -102,6 +126,14 @@ func TestEveryWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := load(t.Context(), abs)
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]bool{}
 	for file := range strings.SplitSeq(files, "\n") {
 		source, err := os.ReadFile(filepath.Join(root, file))
@@ -109,13 +141,14 @@ func TestEveryWord(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir, _, _ := strings.Cut(filepath.Dir(file), "/testdata")
+		dir = strings.TrimPrefix(dir, "./")
 		for _, m := range word.FindAllStringSubmatch(string(source), -1) {
 			w := strings.Join(m[1:], "")
 			if seen[dir+" "+w] {
 				continue
 			}
 			seen[dir+" "+w] = true
-			if !slices.ContainsFunc(stages, func(s stage) bool { return s.has(w) && s.tests(dir) }) {
+			if !slices.ContainsFunc(stages, func(s stage) bool { return s.has(w) && s.runs(g, dir) }) {
 				t.Errorf("no stage runs ./%s with SNUG_E2E=%s", dir, w)
 			}
 			if !strings.Contains(string(text), "\n| "+w+" | ") {
@@ -131,25 +164,17 @@ func TestEveryWord(t *testing.T) {
 // has reports whether SNUG_E2E contains the word.
 func (s stage) has(word string) bool { return slices.Contains(strings.Split(s.words, ","), word) }
 
-// tests reports whether the script runs the tests of a directory.
-func (s stage) tests(dir string) bool {
-	return regexp.MustCompile(`gotest .*( work\b|\./` + regexp.QuoteMeta(dir) + `( |$))`).MatchString(strings.ReplaceAll(s.script, "\n", " \n"))
-}
-
 // repo maps a commit to the files that have changed since, and to its age in commits.
 type repo map[string]struct {
 	files []string
 	ago   int
 }
 
-func (r repo) changed(commit string, paths []string) ([]string, error) {
-	var found []string
-	for _, f := range r[commit].files {
-		if slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(f, p) }) {
-			found = append(found, f)
-		}
-	}
-	return found, nil
+func (r repo) changed(commit string) ([]string, error) { return r[commit].files, nil }
+
+// below reports whether a file is below those of a stage.
+func below(s stage, file string) bool {
+	return slices.ContainsFunc(s.files, func(p string) bool { return strings.HasPrefix(file, p) })
 }
 
 func (r repo) behind(commit string) (int, error) {
@@ -162,17 +187,19 @@ func (r repo) behind(commit string) (int, error) {
 func TestDue(t *testing.T) {
 	all := []stage{
 		{name: "always", every: true, seconds: 600},
-		{name: "made", paths: []string{"made"}, seconds: 1},
-		{name: "long", paths: []string{"deploy", "limits"}, seconds: 1, after: []string{"made"}},
-		{name: "short", paths: []string{"limits"}, seconds: 1},
-		{name: "calm", paths: []string{"docs"}, seconds: 1},
-		{name: "new", paths: []string{"docs"}, seconds: 30},
+		{name: "made", files: []string{"made"}, seconds: 1},
+		{name: "long", files: []string{"deploy", "limits"}, seconds: 1, after: []string{"made"}},
+		{name: "short", files: []string{"limits"}, seconds: 1},
+		{name: "calm", files: []string{"docs"}, seconds: 1},
+		{name: "new", files: []string{"docs"}, seconds: 30},
+		{name: "endless", files: []string{"limits"}, long: true},
 	}
 	last := results{
-		"made":  {commit: "a", seconds: 300},
-		"long":  {commit: "b", seconds: 2700},
-		"short": {commit: "a", seconds: 60},
-		"calm":  {commit: "a", seconds: 60},
+		"made":    {commit: "a", seconds: 300},
+		"long":    {commit: "b", seconds: 2700},
+		"short":   {commit: "a", seconds: 60},
+		"endless": {commit: "a", seconds: 2},
+		"calm":    {commit: "a", seconds: 60},
 	}
 	past := repo{"a": {files: []string{"limits/x.go"}, ago: 3}, "b": {files: []string{"limits/y.go"}, ago: 1}}
 	tests := []struct {
@@ -180,12 +207,12 @@ func TestDue(t *testing.T) {
 		chosen string
 		left   []string
 	}{
-		{2 * time.Hour, "always made long short new", []string{"calm: nothing"}},
-		{time.Hour, "always short new", []string{"made: nothing", "long: limits/y.go has changed since b, but it takes about 50m0s", "calm: nothing"}},
-		{time.Second, "always", []string{"made: nothing", "long: limits/y.go", "short: limits/x.go", "calm: nothing", "new: it has not passed yet, but"}},
+		{2 * time.Hour, "always made long short new", []string{"calm: nothing", "endless: limits/x.go has changed since a; it takes about 2s"}},
+		{time.Hour, "always short new", []string{"made: nothing", "long: limits/y.go has changed since b, but it takes about 50m0s", "calm: nothing", "endless: limits/x.go has changed since a; it takes about 2s"}},
+		{time.Second, "always", []string{"made: nothing", "long: limits/y.go", "short: limits/x.go", "calm: nothing", "new: it has not passed yet, but", "endless: limits/x.go has changed since a; it takes about 2s"}},
 	}
 	for _, test := range tests {
-		chosen, left, err := due(all, last, past, test.within)
+		chosen, left, err := due(all, last, past, below, test.within)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +239,7 @@ func TestOldResults(t *testing.T) {
 		"a lost commit": {result{commit: "rebased", seconds: 60}, "always b"},
 		"does not fit":  {result{commit: "old", seconds: 3601}, "run .ci/full b and commit that file"},
 	} {
-		chosen, _, err := due(all, results{"a": {commit: "new"}, "b": test.b}, past, time.Hour)
+		chosen, _, err := due(all, results{"a": {commit: "new"}, "b": test.b}, past, below, time.Hour)
 		var names []string
 		for _, s := range chosen {
 			names = append(names, s.name)

@@ -7,7 +7,8 @@
 //	.ci/run NAME...    these stages
 //	.ci/full           all stages; it writes the results to .ci/full.txt, for you to commit
 //	.ci/full NAME...   these stages, and their lines in .ci/full.txt
-//	.ci/full -list     prints the stages and the paths that each depends on
+//	.ci/full -list     prints the stages and what each depends on
+//	.ci/run -cost [N]  prints what .ci/run would have taken for each of the last N commits, 50 by default
 package main
 
 import (
@@ -49,12 +50,11 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("ci", flag.ContinueOnError)
 	full := flags.Bool("full", false, "run all stages and keep their results")
-	list := flags.Bool("list", false, "print the stages and the paths that each depends on")
+	list := flags.Bool("list", false, "print the stages and what each depends on")
+	replay := flags.Bool("cost", false, "print what each of the last N commits would have taken, 50 by default; up to REV with -at")
+	at := flags.String("at", "HEAD", "the last commit of -cost")
 	if err := flags.Parse(args); err != nil {
 		return err
-	}
-	if *list {
-		return printStages(out)
 	}
 	begin := time.Now()
 	root, err := git(ctx, "", "rev-parse", "--show-toplevel")
@@ -70,6 +70,20 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	history := history{ctx, root}
+	g, err := load(ctx, root)
+	if err != nil {
+		return err
+	}
+	depends, err := g.depends(stages)
+	if err != nil {
+		return err
+	}
+	switch {
+	case *list:
+		return printStages(out, g)
+	case *replay:
+		return cost(history, *at, flags.Arg(0), last, depends, out)
+	}
 
 	var chosen []stage
 	var left []string // the stages that do not run, and why
@@ -89,7 +103,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 	default:
-		if chosen, left, err = due(stages, last, history, maxDuration); err != nil {
+		if chosen, left, err = due(stages, last, history, depends, maxDuration); err != nil {
 			return err
 		}
 	}

@@ -82,8 +82,8 @@ func parseResults(text string) (results, error) {
 
 // repository is the history of a checkout.
 type repository interface {
-	// changed returns the files below paths that differ from the commit.
-	changed(commit string, paths []string) ([]string, error)
+	// changed returns the files that differ from the commit.
+	changed(commit string) ([]string, error)
 	// behind returns the number of commits since this one.
 	behind(commit string) (int, error)
 }
@@ -100,12 +100,12 @@ func (h history) shallow() bool {
 	return text == "true"
 }
 
-func (h history) changed(commit string, paths []string) ([]string, error) {
-	text, err := git(h.ctx, h.root, slices.Concat([]string{"diff", "--name-only", commit, "--"}, paths)...)
+func (h history) changed(commit string) ([]string, error) {
+	text, err := git(h.ctx, h.root, "diff", "--name-only", "--no-renames", commit)
 	if err != nil {
 		return nil, err
 	}
-	more, err := git(h.ctx, h.root, slices.Concat([]string{"ls-files", "--others", "--exclude-standard", "--"}, paths)...)
+	more, err := git(h.ctx, h.root, "ls-files", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +120,12 @@ func (h history) behind(commit string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// due returns the stages that a change needs: the stages of every change, the stages with a path
-// that has changed since they last passed or whose result is more than maxBehind commits old, and
+// due returns the stages that a change needs: the stages of every change, the stages that depend on a file that
+// has changed since they last passed or whose result is more than maxBehind commits old, and
 // the stages whose products these use. It adds the shortest first, while the total stays within
-// the limit. left names the others, with reasons. An old result that the limit leaves out is an
+// the limit, and no long one. left names the others, with reasons. An old result that is left out is an
 // error.
-func due(all []stage, last results, repo repository, within time.Duration) (chosen []stage, left []string, err error) {
+func due(all []stage, last results, repo repository, depends func(stage, string) bool, within time.Duration) (chosen []stage, left []string, err error) {
 	taken := map[string]bool{}
 	var total time.Duration
 	var touched []stage
@@ -149,13 +149,13 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 			touched = append(touched, s)
 			continue
 		}
-		files, err := repo.changed(since, s.paths)
+		files, err := repo.changed(since)
 		if err != nil {
 			return nil, nil, err
 		}
-		why[s.name] = "nothing in its paths has changed since " + since
-		if len(files) > 0 {
-			why[s.name] = files[0] + " has changed since " + since
+		why[s.name] = "nothing that it depends on has changed since " + since
+		if i := slices.IndexFunc(files, func(f string) bool { return depends(s, f) }); i >= 0 {
+			why[s.name] = files[i] + " has changed since " + since
 			touched = append(touched, s)
 		}
 	}
@@ -171,6 +171,10 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 	}
 	slices.SortStableFunc(touched, func(a, b stage) int { return int(expected(a, last) - expected(b, last)) })
 	for _, s := range touched {
+		if s.long {
+			why[s.name] += fmt.Sprintf("; it takes about %v: run .ci/full %s", expected(s, last).Round(time.Second), s.name)
+			continue
+		}
 		more, cost := needs(s)
 		if total+cost > within {
 			why[s.name] += fmt.Sprintf(", but it takes about %v and would not end within %v: run .ci/full %s", cost.Round(time.Second), within, s.name)
@@ -189,7 +193,7 @@ func due(all []stage, last results, repo repository, within time.Duration) (chos
 		}
 	}
 	if old = slices.DeleteFunc(old, func(name string) bool { return taken[name] }); len(old) > 0 {
-		return nil, nil, fmt.Errorf("%s has no result within the last %d commits for: %s, which would not end within %v; run .ci/full %s and commit that file",
+		return nil, nil, fmt.Errorf("%s has no result within the last %d commits for: %s, which are long or would not end within %v; run .ci/full %s and commit that file",
 			resultFile, maxBehind, strings.Join(old, ", "), within, strings.Join(old, " "))
 	}
 	return chosen, left, nil

@@ -171,7 +171,7 @@ func (r *runner) one(ctx context.Context, s stage, live bool) outcome {
 	begin := time.Now()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", prelude+s.script)
 	cmd.Dir = r.root
-	cmd.Env = append(plain(os.Environ()), "CI_DIR="+r.dir, "CI_STAGE="+dir, "SNUG_E2E="+s.words, "GOFLAGS=-buildvcs=false")
+	cmd.Env = append(plain(os.Environ()), "CI_DIR="+r.dir, "CI_STAGE="+dir, "CI_TESTS="+strings.Join(s.tests, " "), "SNUG_E2E="+s.words, "GOFLAGS=-buildvcs=false")
 	cmd.ExtraFiles = []*os.File{r.ended}
 	// Cancel also ends the processes that a script started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

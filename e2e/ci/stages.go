@@ -3,20 +3,22 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 )
 
 // stage is one check.
 type stage struct {
 	name string
-	// every: .ci/run runs the stage for each change. It runs another stage only when a file below
-	// paths has changed since the stage last passed.
-	every bool
-	paths []string // files and directories, relative to the root of the repository
+	// every: .ci/run runs the stage for each change. It runs another stage only when a file that the stage
+	// depends on has changed since it last passed: files of the packages in tests, of all that they import
+	// and of programs and all that those import, and files. See graph.
+	every    bool
+	tests    []string // packages whose tests the stage runs: CI_TESTS of its script
+	programs []string // packages whose code those tests run in other processes
+	files    []string // files and directories, relative to the root of the repository
+	// long: .ci/run leaves the stage to .ci/full. A result that is too old is an error.
+	long bool
 	// words is the value of SNUG_E2E, a comma-separated list.
 	words string
 	// after names the stages whose products this one uses.
@@ -32,18 +34,11 @@ type stage struct {
 	script  string // bash, run in the root of the repository
 }
 
-// Paths that several stages depend on.
+// Packages that several stages depend on.
 var (
-	library = []string{"go.mod", "snug.go", "watch.go", "auto", "adapt", "limits", "limiter", "internal"}
-	cluster = []string{"cmd/snug/internal/cluster", "cmd/snug/internal/cli/cluster", "deploy/helm/snug/files",
-		"cmd/snug/go.mod", "internal/plan", "internal/cgroup", "e2e/cluster/kube", "e2e/cluster/lab", "e2e/go.mod", "e2e/internal", unitTests, libraryTests[1]}
+	library = []string{".", "./auto", "./adapt/...", "./limits", "./limiter", "./internal/..."}
+	readers = []string{"./cmd/snug/internal/process/...", "./cmd/snug/internal/diagnose/observe"}
 )
-
-// unitTests and libraryTests exclude tests from the paths of stages that run the tool but not its
-// tests.
-const unitTests = ":(exclude,glob)cmd/snug/**/*_test.go"
-
-var libraryTests = []string{":(exclude,glob)limits/*_test.go", ":(exclude,glob)internal/**/*_test.go"}
 
 // staticcheck is the release in use.
 const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
@@ -95,9 +90,34 @@ done
 		script: `go run ./e2e/ci/platforms ./... ./cmd/snug/... ./contrib/golangci/... ./contrib/otel/... ./contrib/prometheus/...`,
 	},
 	{
+		// The programs as releases have them, and their sizes.
+		name: "sizes", every: true, cpus: 2, seconds: 30,
+		script: `go run ./e2e/release -sizes`,
+	},
+	{
+		name: "fuzz", every: true, cpus: 2, seconds: 110,
+		script: `go run ./e2e/ci/fuzz -each 2s`,
+	},
+	{
+		// All modules but e2e. -count=1, because the test cache does not see the kernel or what child
+		// processes build.
+		name: "tests", every: true, cpus: 2, seconds: 400, after: []string{"packages"},
+		words:  "root",
+		tests:  slices.Concat(library, []string{"./cmd/snug/...", "./contrib/golangci/...", "./contrib/otel/...", "./contrib/prometheus/...", "./deploy/..."}),
+		script: `gotest -count=1 -timeout 40m $CI_TESTS`,
+	},
+	{
+		// The tests of e2e that need no machine of their own.
+		name: "ends", every: true, cpus: 2, seconds: 60, after: []string{"packages"},
+		tests:  []string{"./e2e/ci/...", "./e2e/internal/...", "./e2e/report/beforeafter/...", "./e2e/prove/grpc/...", "./e2e/fit/limiterbench/...", "./e2e/fit/peers/...", "./e2e/fit/governed/..."},
+		script: `gotest -count=1 $CI_TESTS`,
+	},
+	{
 		// Tests each module as users get it: without go.work. Only the library, if not yet
 		// published, comes from this tree.
-		name: "modules", every: true, cpus: 2, seconds: 120,
+		name: "modules", cpus: 2, seconds: 60,
+		tests: slices.Concat(library, []string{"./contrib/otel/...", "./contrib/prometheus/..."}),
+		files: []string{"cmd/snug/go.mod", "cmd/snug/go.sum", "contrib/golangci/go.mod", "contrib/golangci/go.sum"},
 		script: alone + `
 for toolchain in go1.23.12 local; do
   echo "-- the library, $toolchain"
@@ -118,33 +138,54 @@ alone contrib/golangci
 gotest -count=1 -modfile="$mod" ./...`,
 	},
 	{
-		name: "race", every: true, cpus: 2, seconds: 60,
-		script: `gotest -race ` + raced,
-	},
-	{
-		name: "fuzz", every: true, cpus: 2, seconds: 160,
-		script: `go run ./e2e/ci/fuzz -each 2s`,
+		name: "race", cpus: 2, seconds: 30, tests: raced,
+		script: `gotest -race $CI_TESTS`,
 	},
 	{
 		// Random worlds that are new in each run; go test uses the same ones every time.
-		name: "oracle", every: true, cpus: 2, seconds: 30,
-		script: `gotest -count=1 -run '^TestOracle$' ./limits -oracle 20s`,
+		name: "oracle", cpus: 2, seconds: 20, tests: []string{"./limits"},
+		script: `gotest -count=1 -run '^TestOracle$' $CI_TESTS -oracle 20s`,
+	},
+	{
+		name: "native", cpus: 2, seconds: 120, after: []string{"packages"},
+		words:    "root,oci",
+		tests:    []string{"./e2e/fit/native", "./e2e/fit/oci"},
+		programs: []string{"./e2e/fit/pool", "./e2e/fit/ramp", "./e2e/fit/probe", "./e2e/fit/sandboxed", "./adapt/auto", "./auto", "./cmd/snug/internal/cli/fit"},
+		script:   `gotest -count=1 $CI_TESTS`,
+	},
+	{
+		name: "browser", cpus: 2, seconds: 60, after: []string{"packages"},
+		words:    "browser",
+		tests:    []string{"./e2e/report/browser"},
+		programs: []string{"./cmd/snug/internal/report/page"},
+		script:   `gotest -count=1 $CI_TESTS`,
+	},
+	{
+		name: "prometheus", cpus: 2, seconds: 60, after: []string{"packages"},
+		words:    "root,prometheus",
+		tests:    []string{"./e2e/cluster/agent", "./e2e/cluster/observe", "./cmd/snug/internal/cluster/fleet", "./contrib/prometheus"},
+		programs: []string{"./cmd/snug/internal/cluster/agent"},
+		files:    []string{"deploy/helm/snug/files", "docs/runbooks"},
+		script:   `gotest -count=1 $CI_TESTS`,
+	},
+	{
+		name: "debian", cpus: 2, seconds: 60, after: []string{"packages"},
+		words:    "debian",
+		tests:    []string{"./e2e/diagnose/debian"},
+		programs: readers,
+		script:   `gotest -count=1 $CI_TESTS`,
 	},
 	{
 		// One boot of the guest, with its tests. "machines" boots the other machines.
-		name: "guest", every: true, cpus: 2, seconds: 240, after: []string{"packages"},
-		words:  "vm",
-		script: `gotest -count=1 -timeout 40m ./e2e/fit/vm`,
+		name: "guest", cpus: 2, seconds: 400, after: []string{"packages"},
+		words:    "vm",
+		tests:    []string{"./e2e/fit/vm"},
+		programs: []string{"./e2e/fit/vm/...", "./limits", "./internal/sense", "./internal/watch", "./cmd/snug/internal/prove/cgrun"},
+		script:   `gotest -count=1 -timeout 40m $CI_TESTS`,
 	},
 	{
-		// -count=1, because the test cache does not see the kernel or what child processes build.
-		name: "tests", every: true, cpus: 2, seconds: 600, after: []string{"packages"},
-		words:  "root,oci,browser,prometheus,debian",
-		script: `gotest -count=1 -timeout 40m work`,
-	},
-	{
-		name: "platforms-vet", cpus: 2, seconds: 200,
-		paths: []string{":(glob)**/*_windows*.go", ":(glob)**/*_darwin*.go", ":(glob)**/*_arm64*.go", ":(glob)**/*_other*.go", ":(glob)**/*_unix*.go"},
+		name: "platforms-vet", cpus: 2, seconds: 100,
+		files: []string{"*_windows*.go", "*_darwin*.go", "*_arm64*.go", "*_other*.go", "*_unix*.go"},
 		script: `
 for system in darwin/arm64 windows/amd64 linux/arm64; do
   export GOOS=${system%/*} GOARCH=${system#*/}
@@ -154,28 +195,35 @@ for system in darwin/arm64 windows/amd64 linux/arm64; do
 done`,
 	},
 	{
-		name: "hostile", cpus: 2, seconds: 300,
-		words:  "hostile",
-		paths:  []string{"cmd/snug/internal/process", "cmd/snug/internal/cluster/agent", "cmd/snug/internal/diagnose/examine", "e2e/diagnose/hostile", "e2e/internal/programs"},
-		script: `gotest -count=1 -timeout 20m ./e2e/diagnose/hostile`,
+		name: "hostile", cpus: 2, seconds: 200,
+		words:    "hostile",
+		tests:    []string{"./e2e/diagnose/hostile"},
+		programs: slices.Concat(readers, []string{"./e2e/diagnose/hostile/..."}),
+		files:    []string{"cmd/snug/internal/cluster/agent", "cmd/snug/internal/diagnose/examine"},
+		script:   `gotest -count=1 -timeout 20m $CI_TESTS`,
 	},
 	{
-		// Every Go release that the library supports or whose programs the tool reads.
-		name: "toolchains", cpus: 2, seconds: 400,
-		words: "go",
-		paths: slices.Concat(library, []string{"cmd/snug/vet", "cmd/snug/internal/figure", "cmd/snug/internal/profile/exectrace", "cmd/snug/internal/profile/heldprof", "cmd/snug/internal/process/gobin", "cmd/snug/internal/process/goproc",
-			"cmd/snug/internal/process/holders", "cmd/snug/internal/process/oldgo", "cmd/snug/internal/process/proc", "cmd/snug/internal/sorting", "cmd/snug/internal/source/govet", "contrib/otel", "contrib/prometheus", "e2e/diagnose/debian", "e2e/internal/cgv1",
-			"e2e/internal/figures", "e2e/internal/programs"}),
-		script: alone + `
+		// The library, by every Go release that it supports.
+		name: "releases", cpus: 2, seconds: 200,
+		tests: library,
+		script: `
 for toolchain in go1.24.13 go1.25.14 go1.27.3; do
   echo "-- the library, $toolchain"
   GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 ./...
-done
+done`,
+	},
+	{
+		// Programs of every Go release that the tool reads, and races and contrib by the oldest and the newest.
+		name: "toolchains", cpus: 2, seconds: 500, long: true,
+		words:    "go",
+		tests:    []string{"./cmd/snug/internal/cli", "./cmd/snug/internal/profile/exectrace", "./cmd/snug/internal/process/gobin", "./cmd/snug/internal/process/goproc", "./cmd/snug/internal/process/holders", "./cmd/snug/internal/process/oldgo", "./e2e/diagnose/debian"},
+		programs: library,
+		script: alone + `
+gotest -count=1 -timeout 40m $CI_TESTS
 for toolchain in go1.23.12 go1.27.3; do
   echo "-- races in the library, $toolchain"
-  GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 -race ` + raced + `
+  GOTOOLCHAIN=$toolchain GOWORK=off gotest -count=1 -race ` + strings.Join(raced, " ") + `
 done
-gotest -count=1 -timeout 40m ./cmd/snug/internal/cli ./cmd/snug/internal/profile/exectrace ./cmd/snug/internal/process/gobin ./cmd/snug/internal/process/goproc ./cmd/snug/internal/process/holders ./cmd/snug/internal/process/oldgo ./e2e/diagnose/debian
 for module in otel prometheus; do
   alone contrib/$module
   for toolchain in go1.23.12 go1.27.3; do
@@ -188,32 +236,35 @@ done`,
 	},
 	{
 		// The packages of site/package-lock.json come from the npm registry; nothing else does.
-		name: "site", cpus: 2, seconds: 120, after: []string{"packages"},
+		name: "site", cpus: 2, seconds: 60, after: []string{"packages"},
 		words: "site",
-		paths: []string{"README.md", "docs", "site", "cmd/snug/internal/cli/explain", "cmd/snug/internal/cluster/lint", "cmd/snug/internal/cluster/podpatch/reasons.md",
-			"cmd/snug/internal/diagnose/rules", "cmd/snug/internal/report/finding", "cmd/snug/vet", "e2e/report/browser", "e2e/internal", unitTests},
+		tests: []string{"./e2e/report/browser"},
+		files: []string{"README.md", "docs", "site", "cmd/snug/internal/cli/explain", "cmd/snug/internal/cluster/lint", "cmd/snug/internal/cluster/podpatch/reasons.md",
+			"cmd/snug/internal/diagnose/rules", "cmd/snug/internal/report/finding", "cmd/snug/vet"},
 		script: `
 command -v npm >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm >/dev/null
-gotest -count=1 -run TestSite ./e2e/report/browser`,
+gotest -count=1 -run TestSite $CI_TESTS`,
 	},
 	{
 		// Builds golangci-lint with the plugin.
-		name: "golangci", cpus: 2, seconds: 300,
+		name: "golangci", cpus: 2, seconds: 70,
 		words:  "golangci",
-		paths:  []string{"contrib/golangci", "cmd/snug/vet", "cmd/snug/go.mod", unitTests},
-		script: `gotest -count=1 -timeout 40m ./contrib/golangci`,
+		tests:  []string{"./contrib/golangci"},
+		script: `gotest -count=1 -timeout 40m $CI_TESTS`,
 	},
 	{
 		// Experiments on programs whose best setting is known.
 		name: "advice", cpus: 2, seconds: 240,
-		words:  "advice",
-		paths:  []string{"cmd/snug/internal/prove", "cmd/snug/internal/diagnose/size", "cmd/snug/internal/report/content/verdict.go", "e2e/prove", unitTests},
-		script: `gotest -count=1 -timeout 40m ./e2e/prove/advice`,
+		words:    "advice",
+		tests:    []string{"./e2e/prove/advice"},
+		programs: []string{"./e2e/prove/advice/...", "./cmd/snug/internal/prove/runner", "./cmd/snug/internal/prove/experiment", "./cmd/snug/internal/prove/search"},
+		files:    []string{"cmd/snug/internal/prove/lab", "cmd/snug/internal/diagnose/size", "cmd/snug/internal/report/content/verdict.go"},
+		script:   `gotest -count=1 -timeout 40m $CI_TESTS`,
 	},
 	{
 		// A module of its own, with 60 dependencies.
-		name: "recommender", cpus: 2, seconds: 200,
-		paths: []string{"e2e/fit/peers/recommender"},
+		name: "recommender", cpus: 2, seconds: 110,
+		files: []string{"e2e/fit/peers/recommender"},
 		script: `
 cd e2e/fit/peers/recommender
 export GOWORK=off
@@ -221,71 +272,82 @@ go vet .
 gotest -count=1 .`,
 	},
 	{
-		name: "machines", cpus: 2, seconds: 600, after: []string{"packages"},
-		words: "vm,machines",
-		paths: slices.Concat(library, []string{"cmd/snug/internal/prove/cgrun", "cmd/snug/internal/process/goproc", "cmd/snug/internal/cluster/agent", "testdata/situations",
-			"e2e/cluster/agent", "e2e/fit/peers", "e2e/fit/probe", "e2e/fit/vm", "e2e/internal/figures", "e2e/internal/matrix", "e2e/internal/programs",
-			":(exclude)e2e/fit/vm/boot_test.go"}, libraryTests), // it needs no machine; "guest" runs all tests every time
-		script: `gotest -count=1 -timeout 60m ./e2e/fit/vm`,
+		name: "machines", cpus: 2, seconds: 2300, after: []string{"packages"}, long: true,
+		words:    "vm,machines",
+		tests:    []string{"./e2e/fit/vm"},
+		programs: []string{"./e2e/fit/vm/...", "./e2e/fit/probe", "./e2e/fit/peers", "./auto", "./adapt/auto", "./cmd/snug/internal/prove/cgrun", "./cmd/snug/internal/process/goproc"},
+		files:    []string{"testdata/situations", "e2e/cluster/agent"},
+		script:   `gotest -count=1 -timeout 60m $CI_TESTS`,
 	},
 	{
-		name: "engines", cpus: 2, seconds: 350, after: []string{"packages"},
-		words: "engines",
-		paths: slices.Concat([]string{"go.mod", "limits", "internal/cgroup", "internal/fit", "internal/plan", "cmd/snug/internal/cli/fit", "cmd/snug/internal/cli/prove/in.go",
-			"cmd/snug/internal/prove/engine", "e2e/fit/engines", "e2e/fit/vm", "e2e/go.mod", "e2e/internal", ":(exclude)e2e/fit/vm/boot_test.go"}, libraryTests),
-		script: `gotest -count=1 -timeout 60m ./e2e/fit/engines`,
+		name: "engines", cpus: 2, seconds: 180, after: []string{"packages"},
+		words:    "engines",
+		tests:    []string{"./e2e/fit/engines"},
+		programs: []string{"./auto", "./cmd/snug/internal/prove/engine"},
+		files:    []string{"cmd/snug/internal/cli/fit", "cmd/snug/internal/cli/prove/in.go"},
+		script:   `gotest -count=1 -timeout 60m $CI_TESTS`,
 	},
 	{
 		// Builds what the cache of this machine lacks.
 		name: "kubernetes", cpus: 2, seconds: 1500, after: []string{"packages"}, keeps: "snug-kube",
-		paths:  []string{"e2e/internal/kubebuild"},
-		script: `go run ./e2e/cluster/lab -build`,
+		programs: []string{"./e2e/internal/kubebuild", "./e2e/cluster/lab"},
+		script:   `go run ./e2e/cluster/lab -build`,
 	},
 	{
-		name: "release", cpus: 2, seconds: 600, after: []string{"kubernetes"},
+		name: "release", cpus: 2, seconds: 360, after: []string{"kubernetes"},
 		words: "release",
-		paths: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "cmd/snug/snug-run", "contrib/otel/go.mod", "contrib/otel/go.sum", "contrib/prometheus/go.mod", "contrib/prometheus/go.sum", "e2e/release",
-			"install.sh", "contrib/snug.sh", "check", "bench", ".github", ".pre-commit-hooks.yaml", "deploy/helm/snug", "e2e/fit/oci", "e2e/internal"},
+		tests: []string{"./e2e/release"},
+		files: []string{"LICENSE", "go.mod", "cmd/snug/go.mod", "cmd/snug/go.sum", "cmd/snug/main.go", "cmd/snug/snug-run", "contrib/otel/go.mod", "contrib/otel/go.sum", "contrib/prometheus/go.mod",
+			"contrib/prometheus/go.sum", "install.sh", "contrib/snug.sh", "check", "bench", ".github", ".pre-commit-hooks.yaml", "deploy/helm/snug"},
 		script: `
 go run ./e2e/release -check
-gotest -count=1 -timeout 30m ./e2e/release`,
+gotest -count=1 -timeout 30m $CI_TESTS`,
 	},
 	{
 		name: "otel", cpus: 2, seconds: 20, after: []string{"kubernetes"},
-		words:  "otel",
-		paths:  []string{"contrib/otel", "contrib/prometheus/README.md", "adapt", "e2e/go.mod", "e2e/internal", "e2e/otel", "cmd/snug/internal/cluster/agent", unitTests},
-		script: `gotest -count=1 -timeout 30m ./e2e/otel`,
+		words:    "otel",
+		tests:    []string{"./e2e/otel"},
+		programs: []string{"./e2e/otel/..."},
+		files:    []string{"contrib/prometheus/README.md", "cmd/snug/internal/cluster/agent"},
+		script:   `gotest -count=1 -timeout 30m $CI_TESTS`,
 	},
 	{
-		name: "kube", cpus: 2, seconds: 120, after: []string{"kubernetes"},
-		words:  "kube",
-		paths:  slices.Concat(cluster, []string{"e2e/cluster/webhook", "limits"}),
-		script: `lab; gotest -count=1 -timeout 30m ./e2e/cluster/kube ./e2e/cluster/webhook`,
+		name: "kube", cpus: 2, seconds: 150, after: []string{"kubernetes"},
+		words:    "kube",
+		tests:    []string{"./e2e/cluster/kube", "./e2e/cluster/webhook"},
+		programs: []string{"./cmd/snug/internal/cluster/webhook"},
+		script:   `lab; gotest -count=1 -timeout 30m $CI_TESTS`,
 	},
 	{
-		name: "chart", cpus: 2, seconds: 120, after: []string{"kubernetes"},
-		words:  "chart",
-		paths:  slices.Concat(cluster, []string{"deploy", "e2e/cluster/chart"}),
-		script: `lab; gotest -count=1 -timeout 30m ./e2e/cluster/chart`,
+		name: "chart", cpus: 2, seconds: 90, after: []string{"kubernetes"},
+		words:    "chart",
+		tests:    []string{"./e2e/cluster/chart"},
+		programs: []string{"./cmd/snug/internal/cluster/policy", "./cmd/snug/internal/cluster/guard"},
+		files:    []string{"deploy", "cmd/snug/internal/cluster/agent", "cmd/snug/internal/cluster/webhook", "cmd/snug/internal/cli/cluster"},
+		script:   `lab; gotest -count=1 -timeout 30m $CI_TESTS`,
 	},
 	{
-		name: "fleet", cpus: 2, seconds: 500, after: []string{"kubernetes"},
-		words:  "fleet",
-		paths:  slices.Concat(cluster, []string{"deploy", "docs/rollout.md", "e2e/cluster/fleet"}),
-		script: `gotest -count=1 -timeout 60m ./e2e/cluster/fleet`,
+		name: "fleet", cpus: 2, seconds: 320, after: []string{"kubernetes"},
+		words:    "fleet",
+		tests:    []string{"./e2e/cluster/fleet"},
+		programs: []string{"./cmd/snug/internal/cluster/fleet", "./cmd/snug/internal/cluster/learned"},
+		files:    []string{"deploy", "docs/rollout.md", "cmd/snug/internal/cluster/agent", "cmd/snug/internal/cluster/webhook", "cmd/snug/internal/cli/cluster"},
+		script:   `gotest -count=1 -timeout 60m $CI_TESTS`,
 	},
 	{
 		name: "node", cpus: 2, seconds: 240, after: []string{"kubernetes"},
-		words:  "node",
-		paths:  slices.Concat(cluster, library, []string{"deploy", "cmd/snug/internal/diagnose/observe", "cmd/snug/internal/figure", "cmd/snug/internal/process/goproc", "cmd/snug/internal/diagnose/rules", "e2e/cluster/node"}, libraryTests),
-		script: `gotest -count=1 -timeout 60m ./e2e/cluster/node`,
+		words:    "node",
+		tests:    []string{"./e2e/cluster/node"},
+		programs: slices.Concat(readers, []string{"./auto", "./cmd/snug/internal/cluster/webhook"}),
+		files:    []string{"deploy", "cmd/snug/internal/cluster/agent", "cmd/snug/internal/diagnose/examine"},
+		script:   `gotest -count=1 -timeout 60m $CI_TESTS`,
 	},
 }
 
 // raced lists the packages with goroutines. The laws and their simulator are pure functions, and
 // slow under -race.
-const raced = `. ./adapt/... ./limiter ./limits ./internal/apply ./internal/fit ./internal/fixture ./internal/follow ` +
-	`./internal/plan ./internal/sense ./internal/watch`
+var raced = []string{".", "./adapt/...", "./limiter", "./limits", "./internal/apply", "./internal/fit", "./internal/fixture", "./internal/follow",
+	"./internal/plan", "./internal/sense", "./internal/watch"}
 
 // alone defines a shell function. It enters the directory of a module and sets mod to a copy of its
 // go.mod that uses the library and the tool of this tree instead of published ones.
@@ -300,16 +362,3 @@ alone() {
   go mod tidy -diff -modfile="$mod"
 }
 `
-
-func printStages(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "stage\twords\truns when one of these has changed")
-	for _, s := range stages {
-		when := strings.NewReplacer(":(glob)", "", ":(exclude,glob)", "not ").Replace(strings.Join(s.paths, " "))
-		if s.every {
-			when = "anything"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.name, s.words, when)
-	}
-	return w.Flush()
-}
