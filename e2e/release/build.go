@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 )
 
@@ -52,44 +51,15 @@ func newUser(ctx context.Context, dir string, proxies ...string) (user, error) {
 // toolchain builds releases, so that everybody who builds one gets the same bytes.
 const toolchain = "go1.26.8"
 
-// cold are packages that snug does not run for long. Without inlining in them it is 1.2 MB smaller, and
-// snug vet and lint, which run them most, take as much CPU time.
-var cold = []string{
-	"archive/...", "crypto/tls", "crypto/x509", "debug/...", "encoding/asn1", "encoding/gob", "encoding/json", "encoding/xml", "go/...", "math/big",
-	"mime/...", "regexp/syntax", "text/tabwriter", "text/template/...",
-	"github.com/gdamore/...", "github.com/go-json-experiment/...", "github.com/google/...", "github.com/spf13/...", "go.yaml.in/...",
-	"golang.org/x/perf/...", "golang.org/x/tools/...",
-	inside + "cluster/lint", inside + "cluster/linter", inside + "cluster/manifest", inside + "cluster/fleet", inside + "cluster/needs", inside + "cluster/policy", inside + "cluster/image",
-	inside + "diagnose/examine", inside + "diagnose/size", inside + "diagnose/collect", inside + "prove/experiment", inside + "prove/lab", inside + "prove/search", inside + "prove/engine", inside + "prove/gotest",
-	inside + "source/...",
-}
-
-// coldInSnug are packages that are cold in snug alone: snug-run, which has few of their functions, is
-// 24 KB larger without inlining in them.
-var coldInSnug = []string{
-	inside + "cli/...", inside + "report/...", inside + "profile/...", inside + "diagnose/top", inside + "prove/runner",
-	inside + "cluster/learned", inside + "cluster/webhook", inside + "cluster/cert",
-}
-
-// coldInRun are packages that are cold in snug-run alone, which is 25 KB smaller without inlining in them.
-var coldInRun = []string{"fmt", inside + "prove/...", inside + "report/text"}
-
-const inside = tool + "/internal/"
+// The flags of all builds, which make the programs small and independent of paths.
+const trim, strip = "-trimpath", "-ldflags=-s -w"
 
 // install installs the programs at the version from the user's proxies for a system and returns
-// the directory that contains them. The build flags make them small and independent of paths.
+// the directory that contains them.
 func (u user) install(ctx context.Context, version string, s system) (string, error) {
 	env := append([]string{"GOOS=" + s.os, "GOARCH=" + s.arch}, u.env...)
 	for _, name := range s.programs() {
-		args := []string{"go", "install", "-trimpath", "-buildvcs=false", "-tags=startsignals", "-ldflags=-s -w -checklinkname=0"}
-		rare := slices.Concat(cold, coldInRun)
-		if name == program {
-			rare = slices.Concat(cold, coldInSnug)
-		}
-		for _, p := range rare {
-			args = append(args, "-gcflags="+p+"=-l")
-		}
-		if _, err := command(ctx, u.dir, env, append(args, packages[name]+"@"+version)...); err != nil {
+		if _, err := command(ctx, u.dir, env, "go", "install", trim, strip, packages[name]+"@"+version); err != nil {
 			return "", err
 		}
 	}
@@ -98,6 +68,30 @@ func (u user) install(ctx context.Context, version string, s system) (string, er
 		bin = filepath.Join(bin, s.os+"_"+s.arch)
 	}
 	return bin, nil
+}
+
+// sizes builds the programs for this system from the tree, and prints their sizes. One that is too large is an error.
+func (t tree) sizes(ctx context.Context, out io.Writer) error {
+	dir, err := os.MkdirTemp("", "snug-sizes-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, name := range []string{program, small} {
+		file := filepath.Join(dir, name)
+		if _, err := command(ctx, t.root, []string{"CGO_ENABLED=0"}, "go", "build", trim, strip, "-o", file, packages[name]); err != nil {
+			return err
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s: %d bytes, at most %d\n", name, info.Size(), maxBytes[name])
+		if info.Size() > int64(maxBytes[name]) {
+			return fmt.Errorf("%s has %d bytes, want at most %d", name, info.Size(), maxBytes[name])
+		}
+	}
+	return nil
 }
 
 // check vets and tests copies of the dependents that get the library only from the proxy, without

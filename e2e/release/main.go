@@ -6,6 +6,7 @@
 //	go run ./e2e/release -push REGISTRY  the images and the chart in DIR to a registry
 //	go run ./e2e/release -proxy DIR      only a module proxy with the modules of this tree
 //	go run ./e2e/release -check          vet and test the dependents without go.work
+//	go run ./e2e/release -sizes          only the sizes of the programs for this system
 //
 // DIR has archives, deb and rpm packages, the chart, the images, a formula for Homebrew, a manifest
 // for krew, SBOM, licences, SHA256SUMS and the provenance in SLSA's format. SNUG_SIGN_KEY, an ECDSA
@@ -62,15 +63,21 @@ func run(ctx context.Context, args []string) error {
 	push := flags.String("push", "", "push the images and the chart of the release in -o to this registry, such as "+registryName)
 	proxy := flags.String("proxy", "", "write the module proxy to this directory")
 	check := flags.Bool("check", false, "vet and test a copy of the tool against the proxy, without go.work")
+	sizes := flags.Bool("sizes", false, "build the programs for this system, and print their sizes")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || (*out == "" && *proxy == "" && !*check) || (*push != "" && *out == "") {
-		return errors.New("wrong usage: one or more of -o DIR, -proxy DIR, -check; -push REGISTRY with -o")
+	if flags.NArg() > 0 || (*out == "" && *proxy == "" && !*check && !*sizes) || (*push != "" && *out == "") {
+		return errors.New("wrong usage: one or more of -o DIR, -proxy DIR, -check, -sizes; -push REGISTRY with -o")
 	}
 	tree, err := findTree(ctx)
 	if err != nil {
 		return err
+	}
+	if *sizes {
+		if err := tree.sizes(ctx, os.Stdout); err != nil {
+			return err
+		}
 	}
 	if *proxy != "" {
 		if err := tree.writeProxy(ctx, *proxy, *version); err != nil {

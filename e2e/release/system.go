@@ -32,7 +32,7 @@ const (
 // packages maps the programs to what the go command installs.
 var packages = map[string]string{program: tool, small: tool + "/snug-run"}
 
-// maxBytes is an alarm: the programs for Linux are 20 and 4 MiB, and grow only by mistake to more.
+// maxBytes is an alarm: the programs for Linux have 24 and 5 MiB, and grow only by mistake to more.
 var maxBytes = map[string]int{program: 32 << 20, small: 8 << 20}
 
 func (s system) programs() []string {
