@@ -30,9 +30,7 @@ NONE < law
 NONE < limiter, fixture, oracle, deploy/helm/snug/files
 
 The tool, group by group:
-NONE < vet, message, sorting, profile/, tmpl
-sorting < report/finding
-sorting < process/, profile/, source/, prove/experiment, prove/search, report/page, report/chart, diagnose/, cluster/, cli/
+NONE < vet, message, profile/
 plan < flagvalue, goenv, report/units
 plan, flagvalue < option
 plan < process/
@@ -41,8 +39,7 @@ limits < figure < process/, profile/promtext, report/, diagnose/, cluster/agent,
 limits < process/goproc
 message, report/finding, report/units < report/metric < report/content < report/chart
 message, report/finding, report/units, report/metric, report/content < report/text < report
-message, report/finding, report/units, report/metric, report/content, report/chart, profile/cpuprof, tmpl < report/page
-tmpl < report/chart
+message, report/finding, report/units, report/metric, report/content, report/chart, profile/cpuprof < report/page
 report/finding, report/text < report/reporttest
 limits, message, report/finding, report/units, process/, profile/, source/bounded, source/remote < diagnose/
 cgroup, limits, plan, fixture < diagnose/collect
@@ -65,13 +62,13 @@ source/bounded < source/envfiles, source/govet, source/remote
 source/outfile < source/govet
 diagnose/rules < diagnose/observe < diagnose/examine < diagnose/top
 diagnose/size < diagnose/examine, prove/lab
-prove/inherit < prove/cgrun
+prove/cgrun < prove/load < prove/workload
 prove/stats < prove/experiment < prove/search
 prove/stats, prove/cgrun, prove/load, prove/workload, prove/experiment < prove/runner
 prove/stats, prove/cgrun, prove/gotest, prove/workload, prove/experiment, prove/search, prove/runner, report/content < prove/lab
 cluster/podpatch < cluster/policy, cluster/learned
 cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/pod
-deploy/helm/snug/files, tmpl < cluster/policy, cluster/webhook
+deploy/helm/snug/files < cluster/policy, cluster/webhook
 cluster/podpatch, cluster/pod < cluster/manifest
 cluster/podpatch, cluster/pod, cluster/manifest, cluster/quantity < cluster/lint
 cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter
@@ -81,8 +78,9 @@ NONE < cluster/bound
 cluster/rest < cluster/guard
 diagnose/size < cluster/needs < cluster/fleet
 cluster/pod, cluster/podid, cluster/rest, cluster/guard, cluster/bound, cluster/needs < cluster/agent
-cli/ui < cli/fit < cli/small < snug-run
-cli/ui < cli/usage
+cli/ui < cli/usage < cli/fit < cli/small < snug-run
+cli/ui < cli/fit
+cli/ui, cli/root < cli/small
 cli/ui, cli/usage, cli/explain < cli/look, cli/prove, cli/source, cli/cluster
 cli/ui, cli/usage, cli/explain, cli/root, cli/fit, cli/look, cli/prove, cli/source, cli/cluster < cli
 cli/ui, cli/usage < cli/root

@@ -23,21 +23,20 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/source"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
-	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 	"github.com/snug-go/snug/cmd/snug/internal/source/govet"
 )
 
 // groups lists the commands in the order of --help.
 var groups = []root.Group{
 	{Title: "Look:", Commands: []func(*ui.UI) *cobra.Command{look.NewPS, look.NewTop, look.NewDoctor, look.NewProfile, look.NewTrace}},
-	{Title: "Fit:", Commands: []func(*ui.UI) *cobra.Command{root.Of(fit.NewLimits), root.Of(newPlan), root.Of(fit.NewRun), look.NewSize}},
+	{Title: "Fit:", Commands: []func(*ui.UI) *cobra.Command{fit.NewLimits, newPlan, fit.NewRun, look.NewSize}},
 	{Title: "Prove:", Commands: []func(*ui.UI) *cobra.Command{prove.NewBench, prove.NewTune, prove.NewReport}},
 	{Title: "Check:", Commands: []func(*ui.UI) *cobra.Command{source.NewCheck, alias(source.NewVet), alias(source.NewLint)}},
 	{Title: "Cluster:", Commands: []func(*ui.UI) *cobra.Command{cluster.New, alias(cluster.NewAgent), alias(cluster.NewPolicy), alias(cluster.NewWebhook)}},
-	{Title: "Plumbing:", Commands: []func(*ui.UI) *cobra.Command{root.Of(newCollect), newExplain, root.Of(ui.NewVersion), newCompletion}},
+	{Title: "Plumbing:", Commands: []func(*ui.UI) *cobra.Command{newCollect, newExplain, root.NewVersion, newCompletion}},
 }
 
-func newPlan(u *ui.UI) *ui.Command { return fit.NewPlan(u, look.Running) }
+func newPlan(u *ui.UI) *cobra.Command { return fit.NewPlan(u, look.Running) }
 
 // alias returns a command that --help does not list: another name for a part of the one before.
 func alias(command func(*ui.UI) *cobra.Command) func(*ui.UI) *cobra.Command {
@@ -53,7 +52,7 @@ func alias(command func(*ui.UI) *cobra.Command) func(*ui.UI) *cobra.Command {
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	goproc.Foreign = buildinfo.Read
 	govet.Tool(args, stderr) // returns unless the go command runs snug as a vet tool
-	u := &ui.UI{In: stdin, Out: stdout, Err: stderr, Getenv: os.Getenv, Text: text.Write}
+	u := &ui.UI{In: stdin, Out: stdout, Err: stderr, Getenv: os.Getenv}
 	return program(u).Main(u, args)
 }
 
@@ -66,7 +65,7 @@ func plugin(program string) bool {
 func ofCluster() []root.Group {
 	all := slices.Clone(groups)
 	all[0].Commands = []func(*ui.UI) *cobra.Command{cluster.NewFleetPS, cluster.NewFleetTop, cluster.NewFleetDoctor, look.NewProfile, look.NewTrace}
-	all[1].Commands = []func(*ui.UI) *cobra.Command{root.Of(fit.NewLimits), root.Of(newPlan), root.Of(fit.NewRun), cluster.NewFleetSize}
+	all[1].Commands = []func(*ui.UI) *cobra.Command{fit.NewLimits, newPlan, fit.NewRun, cluster.NewFleetSize}
 	return all
 }
 

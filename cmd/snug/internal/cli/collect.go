@@ -5,8 +5,11 @@ package cli
 import (
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/snug-go/snug/cmd/snug/internal/cli/fit"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/collect"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -14,11 +17,11 @@ import (
 	"github.com/snug-go/snug/internal/fixture"
 )
 
-func newCollect(u *ui.UI) *ui.Command {
+func newCollect(u *ui.UI) *cobra.Command {
 	var at fit.Place
 	var file flagvalue.Text
 	var raw bool
-	cmd := &ui.Command{
+	cmd := &cobra.Command{
 		Use:   "collect [--root DIR] [--pid N] [-o FILE] [--raw]",
 		Short: "Save the files that limits are read from, for a bug report or a test",
 		Long: `Save the situation of a process: its cgroup file, mount table and allowed CPUs,
@@ -30,8 +33,8 @@ Names, ids and paths are replaced by made-up ones, unless you give --raw. Read t
 file before you pass it on.`,
 		Example: `  snug collect --pid 4711 -o case.txtar
   snug plan --root case.txtar`,
-		Flags: ui.NewFlags(),
-		Run: func([]string) error {
+		Args: usage.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
 			if err := at.Open(); err != nil {
 				return err
 			}
@@ -62,8 +65,8 @@ file before you pass it on.`,
 			return nil
 		},
 	}
-	at.Add(cmd.Flags)
-	cmd.Flags.VarP(&file, "output", "o", "write to `FILE` instead of stdout")
-	cmd.Flags.BoolVar(&raw, "raw", false, "keep the real names, ids and paths")
+	at.Add(cmd.Flags())
+	cmd.Flags().VarP(&file, "output", "o", "write to `FILE` instead of stdout")
+	cmd.Flags().BoolVar(&raw, "raw", false, "keep the real names, ids and paths")
 	return cmd
 }

@@ -3,11 +3,12 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/snug-go/snug/cmd/snug/internal/cli/fit"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/look"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // verdict answers snug without a command.
@@ -29,7 +30,7 @@ func verdict(u *ui.UI) error {
 	}
 	d.Worst = []finding.Process{}
 	if ps, err := look.ListGo(nil); err == nil {
-		sorting.Stable(ps.Processes, func(a, b finding.Process) int { return look.PSOrders["finding"](&a, &b) })
+		slices.SortStableFunc(ps.Processes, func(a, b finding.Process) int { return look.PSOrders["finding"](&a, &b) })
 		d.Worst, d.All = ps.Processes[:min(shown, len(ps.Processes))], len(ps.Processes)
 		if len(d.Worst) > 0 && finding.Worst(d.Worst[0].Findings).Level() >= finding.SeverityWarning.Level() {
 			d.Next = look.AfterPS(d.Worst)

@@ -9,14 +9,11 @@ import (
 	"syscall"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
-	"github.com/snug-go/snug/cmd/snug/internal/prove/inherit"
 )
 
 // replace replaces this process by the command: by the first of files that execve(2) can execute,
-// as in execvp(3). env is for the file that was read, any other starts unchanged. Signals are
-// ignored and blocked as they were when this process started. It returns only if it failed.
+// as in execvp(3). env is for the file that was read, any other starts unchanged. It returns only if it failed.
 func replace(files []string, read string, args, env []string) error {
-	inherit.AtStart().Restore()
 	failed, why := read, error(syscall.ENOENT)
 	for _, file := range files {
 		its := env

@@ -4,13 +4,18 @@
 package fit
 
 import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 )
 
-func NewLimits(u *ui.UI) *ui.Command {
+// NewLimits returns snug limits.
+func NewLimits(u *ui.UI) *cobra.Command {
 	var at Place
 	verbose := false
-	cmd := &ui.Command{
+	cmd := &cobra.Command{
 		Use:   "limits [--root DIR] [--pid N] [-v]",
 		Short: "Show what the container gives: CPU, memory, and where each limit comes from",
 		Long: `Show what the container gives a process: CPU quota, affinity, weight and
@@ -21,8 +26,8 @@ A limit that cannot be read is listed as unknown. It never counts as no limit.`,
 		Example: `  snug limits
   snug limits --pid 4711 --json
   snug limits --root /host --pid 4711`,
-		Flags: ui.NewFlags(),
-		Run: func([]string) error {
+		Args: usage.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
 			if err := at.Open(); err != nil {
 				return err
 			}
@@ -38,12 +43,12 @@ A limit that cannot be read is listed as unknown. It never counts as no limit.`,
 			return u.Answer(d)
 		},
 	}
-	at.Add(cmd.Flags)
-	verboseFlag(cmd, &verbose)
-	u.JSONFlag(cmd.Flags)
+	at.Add(cmd.Flags())
+	verboseFlag(cmd.Flags(), &verbose)
+	u.JSONFlag(cmd.Flags())
 	return cmd
 }
 
-func verboseFlag(cmd *ui.Command, on *bool) {
-	cmd.Flags.BoolVarP(on, "verbose", "v", false, "also mounts that cannot be read and are not needed")
+func verboseFlag(flags *pflag.FlagSet, on *bool) {
+	flags.BoolVarP(on, "verbose", "v", false, "also mounts that cannot be read and are not needed")
 }

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/goenv"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -23,14 +26,14 @@ import (
 
 // NewPlan returns snug plan. running returns the knobs of a process that its own code has set, and its live
 // heap, which the plan then leaves alone as the library would; nil = a process counts as not started.
-func NewPlan(u *ui.UI, running func(pid int) plan.Now) *ui.Command {
+func NewPlan(u *ui.UI, running func(pid int) plan.Now) *cobra.Command {
 	var at Place
 	var policy PolicyFlags
 	var version versionFlag
 	var exe flagvalue.Text
 	var workers int
 	verbose := false
-	cmd := &ui.Command{
+	cmd := &cobra.Command{
 		Use:   "plan [--root DIR] [--pid N] [--go VERSION | --exe FILE] [-v] [POLICY] [HINTS]",
 		Short: "Show what Go should use there, and why: GOMAXPROCS, GOMEMLIMIT, GOGC",
 		Long: `Show what Go should use in a container, why, and what it would use by itself.
@@ -53,8 +56,8 @@ or --pid names a process.`,
   snug plan --exe ./server
   snug plan --pid 4711 --round floor --json
   snug plan --root case.txtar --go 1.24`,
-		Flags: ui.NewFlags(),
-		Run: func([]string) error {
+		Args: usage.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
 			if exe != "" && version.text != "" {
 				return message.Usage("only one of them, --go and --exe", "--exe finds the version of a program by itself")
 			}
@@ -72,14 +75,15 @@ or --pid names a process.`,
 			return u.Answer(d)
 		},
 	}
-	at.Add(cmd.Flags)
-	verboseFlag(cmd, &verbose)
-	flagvalue.Define(cmd.Flags, "workers", "`N` such Go processes share the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &workers)
-	cmd.Flags.Var(&version, "go", "plan for a program built by Go `VERSION`")
-	cmd.Flags.Var(&exe, "exe", "plan for the Go program in `FILE`")
-	policy.add(cmd.Flags)
-	cmd.Complete = map[string][]string{"round": roundings}
-	u.JSONFlag(cmd.Flags)
+	flags := cmd.Flags()
+	at.Add(flags)
+	verboseFlag(flags, &verbose)
+	flagvalue.Define(flags, "workers", "`N` such Go processes share the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &workers)
+	flags.Var(&version, "go", "plan for a program built by Go `VERSION`")
+	flags.Var(&exe, "exe", "plan for the Go program in `FILE`")
+	policy.add(flags)
+	usage.Complete(cmd, "round", roundings...)
+	u.JSONFlag(flags)
 	return cmd
 }
 

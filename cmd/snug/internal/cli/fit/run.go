@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
+	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/goenv"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -20,9 +23,10 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-func NewRun(u *ui.UI) *ui.Command {
+// NewRun returns snug run.
+func NewRun(u *ui.UI) *cobra.Command {
 	r := runCommand{ui: u}
-	cmd := &ui.Command{
+	cmd := &cobra.Command{
 		Use:   "run [--cpus CPUS] [--memory SIZE] [POLICY] [HINTS] -- CMD [ARG...]",
 		Short: "Start a program fitted to its container, or in a container of given size",
 		Long: `Start CMD with the variables that make it fit its container: GOMEMLIMIT from the
@@ -45,11 +49,11 @@ them and sets nothing; with SNUG=off snug decides and sets nothing, and says so,
 --cpus and --memory still make their cgroup.
 
 snug is itself a Go program: a malformed GOMEMLIMIT (1GB; Go wants 1GiB) ends it
-before it can print or start anything. A released snug passes ignored and blocked
-signals on to CMD as they were. Built by a plain "go install", it passes on as
-ignored only HUP, INT and those of job control, and as blocked all except HUP, INT,
-TERM, CHLD and those that end a process with a core dump. If several variables have
-the same name, CMD gets the first.
+before it can print or start anything. Of the signals that are ignored when snug
+starts, CMD ignores HUP, INT and those of job control; of those that are blocked,
+CMD blocks all except HUP, INT, TERM, CHLD and those that end a process with a core
+dump: the Go runtime unblocks these. If several variables have the same name, CMD
+gets the first.
 
 Exit codes: CMD's own; 125 if snug failed or was used wrongly, 126 if CMD cannot be
 executed, 127 if it does not exist. If a signal ends CMD in a cgroup made by --cpus
@@ -57,24 +61,33 @@ or --memory, it ends snug too; if snug is killed, so is CMD.`,
 		Example: `  snug run -- ./server --port 8080
   snug run --cpus 1.5 --memory 256MiB -- ./server
   snug run --as-go 1.26 --workers 4 -- ./start.sh`,
-		Flags:        ui.NewFlags(),
-		TakesProgram: true,
-		Run: func(args []string) error {
+		Args:        cobra.ArbitraryArgs,
+		Annotations: usage.AnotherProgram(),
+		RunE: func(_ *cobra.Command, args []string) error {
 			if u.Err == os.Stderr {
 				_, r.json, _ = plan.ParseLog(u.Getenv("SNUG_LOG"))
 				u.Err = bestEffort{r.json} // losing snug's notes is better than not starting CMD
 			}
-			return r.run(args)
+			return runFailure(r.run(args))
 		},
-		Fail: runFailure,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return runFailure(u.CheckColor()) },
 	}
-	fs := cmd.Flags
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Parent().HelpFunc()(cmd, args)
+		if cmd.CalledAs() != "" { // but not for snug help run
+			u.Helped = runFailure(u.Helped)
+		}
+	})
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return runFailure(ui.FlagError(cmd.CommandPath(), cmd.Flags(), err))
+	})
+	fs := cmd.Flags()
 	fs.SetInterspersed(false)
 	r.policy.add(fs)
 	flagvalue.Define(fs, "cpus", "make a CPU limit of `CPUS`, as 1.5 or 1500m", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &r.spec.CPUs)
 	flagvalue.Define(fs, "memory", "make a memory limit of `SIZE`, as 256MiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &r.spec.MemoryBytes)
 	fs.Var(&r.asGo, "as-go", "CMD is not Go: set the variables for children built by Go `VERSION`")
-	cmd.Complete = map[string][]string{"round": roundings}
+	usage.Complete(cmd, "round", roundings...)
 	flagvalue.Define(fs, "workers", "CMD starts `N` Go processes: each gets its share of the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &r.workers)
 	flagvalue.Section(fs, "A cgroup for CMD", "cpus", "memory")
 	flagvalue.Section(fs, "Program", "as-go", "workers")

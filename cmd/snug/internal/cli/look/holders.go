@@ -24,7 +24,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/heldprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/page"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // alone refuses flags of CPU profiles beside those of the memory and the goroutines.
@@ -182,7 +181,7 @@ func byCount(states map[string]int) []finding.GoroutineState {
 	for state, count := range states {
 		all = append(all, finding.GoroutineState{State: finding.UTF8(state), Count: count})
 	}
-	sorting.Stable(all, func(a, b finding.GoroutineState) int {
+	slices.SortStableFunc(all, func(a, b finding.GoroutineState) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.State, b.State))
 	})
 	return all

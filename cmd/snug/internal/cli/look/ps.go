@@ -25,7 +25,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // PSOrders are the sort orders of snug ps. Equal processes are in order of pid.
@@ -80,7 +79,7 @@ you must be root to read another user's process.`,
 					u.Note("note: no warning for any Go process here, snug ps without --wrong lists them")
 				}
 			}
-			sorting.Stable(d.Processes, func(a, b finding.Process) int { return PSOrders[order](&a, &b) })
+			slices.SortStableFunc(d.Processes, func(a, b finding.Process) int { return PSOrders[order](&a, &b) })
 			d.Next = AfterPS(d.Processes)
 			return u.Answer(d)
 		},

@@ -22,8 +22,10 @@ type Program struct {
 	Display string
 	// Groups lists the commands in the order of --help. The last group also has help.
 	Groups []Group
-	// Default runs without a command.
+	// Default runs without a command; nil = it prints the help.
 	Default func() error
+	// Missing returns a hint for a word that is no command; "" = those like it. It may be nil.
+	Missing func(word string) (hint string)
 }
 
 // Group is a group of commands in --help.
@@ -75,6 +77,9 @@ func (p *Program) Command(u *ui.UI) *cobra.Command {
 			case version:
 				return u.Answer(finding.NewBuild())
 			}
+			if p.Default == nil {
+				return cmd.Help()
+			}
 			return p.Default()
 		},
 	}
@@ -93,7 +98,7 @@ func (p *Program) Command(u *ui.UI) *cobra.Command {
 		return ui.FlagError(cmd.CommandPath(), cmd.Flags(), err)
 	})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		u.Helped = u.Write(help(cmd, u.Brief).Bytes())
+		u.Helped = u.Write(help(cmd, u.Brief))
 	})
 	for _, g := range p.Groups {
 		root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title})
@@ -142,6 +147,11 @@ func (p *Program) adopt(parent, cmd *cobra.Command) {
 
 // unknown returns the failure for words that are no command of parent.
 func (p *Program) unknown(parent *cobra.Command, words []string) error {
+	if p.Missing != nil {
+		if hint := p.Missing(words[0]); hint != "" {
+			return message.Usage("unknown command, "+message.Typed(words[0]), hint)
+		}
+	}
 	var names []string
 	for _, c := range parent.Commands() {
 		if !c.Hidden {
@@ -149,4 +159,14 @@ func (p *Program) unknown(parent *cobra.Command, words []string) error {
 		}
 	}
 	return ui.UnknownCommand(parent.CommandPath(), words[0], names)
+}
+
+// NewVersion returns the command version.
+func NewVersion(u *ui.UI) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "version", Short: "Print the version", Args: usage.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return u.Answer(finding.NewBuild()) },
+	}
+	u.JSONFlag(cmd.Flags())
+	return cmd
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/cmd/snug/internal/source/govet"
 )
@@ -186,7 +185,7 @@ func (f *lintFlags) source(d *finding.Check, src *goSource) error {
 		m.Fix, m.Fixable, m.Fixed = v.Fix, len(v.Edits) > 0, v.Fixed && failed == nil
 		d.Findings = append(d.Findings, m)
 	}
-	sorting.Stable(d.Findings, func(a, b finding.LintMistake) int { return order(&a.Mistake, &b.Mistake) })
+	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int { return order(&a.Mistake, &b.Mistake) })
 	d.Next = nextOf(d.Findings)
 	if failed == nil {
 		failed = nothing(d)

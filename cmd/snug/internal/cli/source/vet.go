@@ -22,7 +22,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 	"github.com/snug-go/snug/cmd/snug/internal/source/govet"
 	"github.com/snug-go/snug/cmd/snug/vet"
@@ -99,7 +98,7 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			for _, g := range d.Unknown {
 				u.Note("warning: not looked at, %s, %s", g.Why, g.File)
 			}
-			sorting.Stable(d.Findings, func(a, b finding.Mistake) int { return order(&a, &b) })
+			slices.SortStableFunc(d.Findings, func(a, b finding.Mistake) int { return order(&a, &b) })
 			d.Next = vetNext(d)
 			if err := render(d, forTools(d, wrong)); err != nil {
 				return err

@@ -43,6 +43,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/text"
 )
 
 // UI holds the streams and the state that commands print with.
@@ -50,8 +51,6 @@ type UI struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
-	// Text renders documents for people.
-	Text     func(io.Writer, finding.Document) error
 	JSON     bool       // --json was given
 	Program  string     // name of the program, such as "snug"
 	Command  string     // command that ran, such as "snug top"
@@ -97,7 +96,7 @@ func AsksJSON(flags *pflag.FlagSet, args []string, otherwise bool) bool {
 // Answer prints a document.
 func (u *UI) Answer(d finding.Document) error {
 	var b bytes.Buffer
-	render := u.Text
+	render := text.Write
 	if u.JSON {
 		render = report.JSON
 	}

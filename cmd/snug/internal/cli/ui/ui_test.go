@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
@@ -60,7 +62,7 @@ func TestInterrupted(t *testing.T) {
 
 // TestAsksJSON: as pflag reads a boolean flag.
 func TestAsksJSON(t *testing.T) {
-	flags := NewFlags()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	if AsksJSON(flags, []string{"--json"}, false) {
 		t.Error("a command without --json")
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
@@ -262,14 +262,14 @@ func (s *Sum) Document(order string, at time.Time) *finding.Fleet {
 	for _, w := range s.at {
 		d.Workloads = append(d.Workloads, *w)
 	}
-	sorting.Stable(d.Workloads, func(a, b finding.Workload) int {
+	slices.SortStableFunc(d.Workloads, func(a, b finding.Workload) int {
 		return cmp.Or(Orders[order](&a, &b), strings.Compare(name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)))
 	})
 	d.Unsupported = []finding.FleetUnsupported{}
 	for _, b := range s.beside {
 		d.Unsupported = append(d.Unsupported, *b)
 	}
-	sorting.Stable(d.Unsupported, func(a, b finding.FleetUnsupported) int {
+	slices.SortStableFunc(d.Unsupported, func(a, b finding.FleetUnsupported) int {
 		return strings.Compare(name(a.Namespace, a.Workload, a.Container), name(b.Namespace, b.Workload, b.Container))
 	})
 	d.Silent = byNode(d.Silent)
@@ -284,7 +284,7 @@ func byNode(all []finding.SilentAgent) []finding.SilentAgent {
 	if all == nil {
 		return []finding.SilentAgent{}
 	}
-	sorting.Stable(all, func(a, b finding.SilentAgent) int { return strings.Compare(a.Node+a.Pod, b.Node+b.Pod) })
+	slices.SortStableFunc(all, func(a, b finding.SilentAgent) int { return strings.Compare(a.Node+a.Pod, b.Node+b.Pod) })
 	return all
 }
 

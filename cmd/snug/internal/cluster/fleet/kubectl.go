@@ -19,12 +19,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Kubectl runs kubectl of PATH.
@@ -99,7 +99,7 @@ func (k *Kubectl) Agents(ctx context.Context) ([]Agent, error) {
 		}
 		all = append(all, a)
 	}
-	sorting.Stable(all, func(a, b Agent) int { return strings.Compare(a.Node+" "+a.Pod, b.Node+" "+b.Pod) })
+	slices.SortStableFunc(all, func(a, b Agent) int { return strings.Compare(a.Node+" "+a.Pod, b.Node+" "+b.Pod) })
 	return all, nil
 }
 

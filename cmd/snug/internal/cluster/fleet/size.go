@@ -18,7 +18,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // AskNeeds asks agents what they have seen of workloads, and adds it to s in the order of their nodes, so that the answer
@@ -133,7 +132,7 @@ func (s *Sizes) Document(price size.Price, at time.Time) *finding.FleetSize {
 		w.Nodes = m.nodes
 		d.Workloads = append(d.Workloads, w)
 	}
-	sorting.Stable(d.Other, func(a, b finding.OtherMemory) int {
+	slices.SortStableFunc(d.Other, func(a, b finding.OtherMemory) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Workload, b.Workload), strings.Compare(a.Container, b.Container))
 	})
 	total(&d)
@@ -155,7 +154,7 @@ func total(d *finding.FleetSize) {
 	if d.Workloads == nil {
 		d.Workloads = []finding.SizedWorkload{}
 	}
-	sorting.Stable(d.Workloads, func(a, b finding.SizedWorkload) int {
+	slices.SortStableFunc(d.Workloads, func(a, b finding.SizedWorkload) int {
 		return cmp.Or(urgency(&a, &b), strings.Compare(name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)))
 	})
 	for i := range d.Workloads {

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -85,7 +84,7 @@ func indexed(all map[key]Fact) *Facts {
 		f.byGroup[g] = append(f.byGroup[g], one)
 	}
 	for _, facts := range f.byGroup {
-		sorting.Stable(facts, newest)
+		slices.SortStableFunc(facts, newest)
 	}
 	return f
 }

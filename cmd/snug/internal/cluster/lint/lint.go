@@ -23,7 +23,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
@@ -266,7 +265,7 @@ func (in *input) finish(files []*manifest.File) Result {
 		}
 		r.Found = append(r.Found, f)
 	}
-	sorting.Stable(r.Found, func(a, b Found) int {
+	slices.SortStableFunc(r.Found, func(a, b Found) int {
 		return cmp.Or(cmp.Compare(order[a.Object.File()], order[b.Object.File()]), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
 	})
 	return r

@@ -11,7 +11,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/internal/source/envfiles"
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
@@ -82,7 +81,7 @@ func (l *Linter) Document() *finding.Lint {
 		}
 	}
 	d.Unknown = append(append(d.Unknown, l.Unknown...), l.Problems()...)
-	sorting.Stable(d.Findings, func(a, b finding.LintMistake) int {
+	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(column(a), column(b)))
 	})
 	// A manifest of a chart is also in its output, and a template may be rendered several times.

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Edit replaces a part of a file. It holds the change of the text and the change of the tree, so that
@@ -306,7 +304,7 @@ var errEdit = errors.New("the new text would not have the intended meaning")
 // but the file with these changes.
 func (f *File) Apply(edits []Edit) (*File, error) {
 	edits = slices.Clone(edits)
-	sorting.Stable(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
 	var b bytes.Buffer
 	at := 0
 	for _, e := range edits {
@@ -396,7 +394,7 @@ func (t *tree) splice(edits []Edit) (ok bool) {
 // Moved returns a function from positions in f to positions after edits.
 func (f *File) Moved(edits []Edit, after *File) func(Pos) Pos {
 	edits = slices.Clone(edits)
-	sorting.Stable(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
 	shifts := []int{0} // by number of preceding edits
 	for i, e := range edits {
 		shifts = append(shifts, shifts[i]+len(e.text)-(e.end-e.start))

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 var (
@@ -72,7 +71,7 @@ func (f *File) unjudged() []Problem {
 		}
 		all = append(all, Problem{Line: n, Why: m[1] + m[2] + " is set here, in a form that was not judged"})
 	}
-	sorting.Stable(all, func(a, b Problem) int { return a.Line - b.Line })
+	slices.SortStableFunc(all, func(a, b Problem) int { return a.Line - b.Line })
 	return slices.CompactFunc(all, func(a, b Problem) bool { return a.Line == b.Line })
 }
 

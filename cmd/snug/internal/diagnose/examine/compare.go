@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Compare returns what became of the findings of one diagnosis in a later one. Targets belong
@@ -86,7 +85,7 @@ func compareTarget(before, after *finding.Examined) finding.ExaminedDiff {
 		}
 		d.Findings = append(d.Findings, x)
 	}
-	sorting.Stable(d.Findings, func(a, b finding.FindingDiff) int { return cmp.Compare(worse(b), worse(a)) })
+	slices.SortStableFunc(d.Findings, func(a, b finding.FindingDiff) int { return cmp.Compare(worse(b), worse(a)) })
 	for _, f := range figures(old.Facts, old, now) {
 		if f.Before != nil && f.After != nil && *f.Before != *f.After {
 			d.Figures = append(d.Figures, f)

@@ -21,7 +21,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 const (
@@ -302,7 +301,7 @@ func largest(all map[rules.Holder]float64, factor float64, most int) []rules.Hol
 			out = append(out, h)
 		}
 	}
-	sorting.Stable(out, func(a, b rules.Holder) int {
+	slices.SortStableFunc(out, func(a, b rules.Holder) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Function, b.Function), cmp.Compare(a.At, b.At), cmp.Compare(a.For, b.For))
 	})
 	return out[:min(len(out), most)]

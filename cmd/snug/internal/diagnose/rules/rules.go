@@ -18,7 +18,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Rule is one diagnosis.
@@ -111,7 +110,7 @@ func Check(f *Facts) []finding.Finding {
 			ID: r.ID, Severity: res.severity, Title: r.Title, Target: f.Target, Evidence: res.evidence, Fix: res.fix, Verify: res.verify,
 		})
 	}
-	sorting.Stable(found, func(a, b finding.Finding) int { return cmp.Compare(rank(&b), rank(&a)) })
+	slices.SortStableFunc(found, func(a, b finding.Finding) int { return cmp.Compare(rank(&b), rank(&a)) })
 	return found
 }
 

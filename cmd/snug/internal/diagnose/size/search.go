@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Container is the size of one: a CPU limit in cores, and a memory limit in bytes.
@@ -140,7 +139,7 @@ func (s *Search) open(best Container) (all []Container) {
 			}
 		}
 	}
-	sorting.Stable(all, func(a, b Container) int { return cmp.Compare(s.price.Of(a), s.price.Of(b)) })
+	slices.SortStableFunc(all, func(a, b Container) int { return cmp.Compare(s.price.Of(a), s.price.Of(b)) })
 	return all
 }
 

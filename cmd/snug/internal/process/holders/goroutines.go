@@ -22,7 +22,6 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // ErrUnknown means that the records of this Go release cannot be found. It is wrapped with the
@@ -283,7 +282,7 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 	for _, group := range groups {
 		out.Groups = append(out.Groups, *group)
 	}
-	sorting.Stable(out.Groups, func(a, b Group) int {
+	slices.SortStableFunc(out.Groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.IDs[0], b.IDs[0]))
 	})
 	return out, nil

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Holder is a call stack and the live objects that it allocated, of all sizes. All but Samples are
@@ -43,7 +42,7 @@ func (h *Heap) Holders(n *Names) []Holder {
 		x.Live, x.Objects, x.Samples, x.Allocated = x.Live+live, x.Objects+objects, x.Samples+s.Allocs-s.Frees, x.Allocated+allocated
 	}
 	all = slices.DeleteFunc(all, func(x Holder) bool { return x.Samples == 0 })
-	sorting.Stable(all, func(a, b Holder) int {
+	slices.SortStableFunc(all, func(a, b Holder) int {
 		return cmp.Or(cmp.Compare(b.Live, a.Live), slices.CompareFunc(a.Frames, b.Frames, func(a, b gobin.Frame) int {
 			return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.Line, b.Line))
 		}))
@@ -74,7 +73,7 @@ func (g *Goroutines) Creators(n *Names) []Creator {
 		}
 		all[i].Count += group.Count
 	}
-	sorting.Stable(all, func(a, b Creator) int {
+	slices.SortStableFunc(all, func(a, b Creator) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Line, b.Line))
 	})
 	return all

@@ -6,10 +6,9 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/google/pprof/profile"
-
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Comparison says where profile B spends more or less CPU time than profile A.
@@ -91,7 +90,7 @@ func Compare(a, b *profile.Profile, byShare bool) (*Comparison, error) {
 	for _, class := range present {
 		c.Classes = append(c.Classes, ClassChange{class, c.change(c.A.Ratio(class), c.B.Ratio(class), len(present))})
 	}
-	sorting.Stable(c.Classes, func(x, y ClassChange) int { return byChange(x.Change, y.Change) })
+	slices.SortStableFunc(c.Classes, func(x, y ClassChange) int { return byChange(x.Change, y.Change) })
 	c.OverSize = c.change(c.A.OverSize(), c.B.OverSize(), 2)
 	c.GC = c.change(c.A.AllGC(), c.B.AllGC(), 2)
 	c.functions()
@@ -149,7 +148,7 @@ func (c *Comparison) functions() {
 			Name: name, Self: c.change(f[0].Self, f[1].Self, len(all)), Change: c.change(f[0].Caused, f[1].Caused, len(all)),
 		})
 	}
-	sorting.Stable(c.Functions, func(x, y FuncChange) int { return cmp.Or(byChange(x.Change, y.Change), cmp.Compare(x.Name, y.Name)) })
+	slices.SortStableFunc(c.Functions, func(x, y FuncChange) int { return cmp.Or(byChange(x.Change, y.Change), cmp.Compare(x.Name, y.Name)) })
 }
 
 // calls lays out the calls of both profiles.

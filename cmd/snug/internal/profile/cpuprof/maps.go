@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 const (
@@ -75,7 +73,7 @@ func mergeMappings(old, later []Mapping) []Mapping {
 			all = append(all, m)
 		}
 	}
-	sorting.Stable(all, func(a, b Mapping) int {
+	slices.SortStableFunc(all, func(a, b Mapping) int {
 		switch {
 		case a.Start < b.Start:
 			return -1

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/google/pprof/profile"
-
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Demand is work that a program's code asks of the runtime or the kernel. Its text, after the name
@@ -190,7 +188,7 @@ func (s *sites) list(totalNanos float64) []Site {
 		}
 		all = append(all, site)
 	}
-	sorting.Stable(all, func(a, b Site) int {
+	slices.SortStableFunc(all, func(a, b Site) int {
 		return cmp.Or(cmp.Compare(b.Ratio, a.Ratio), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Demand, b.Demand))
 	})
 	count := map[Demand]int{}

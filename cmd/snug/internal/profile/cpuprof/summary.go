@@ -13,8 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/pprof/profile"
-
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Source is the sampler. The runtime's own profiler samples only threads that have run a
@@ -154,11 +152,11 @@ func summarize(p *profile.Profile) (*Summary, error) {
 			s.Shares = append(s.Shares, Share{classes[i].class, ns / 1e9, ns / 1e9 / s.CPUSeconds})
 		}
 	}
-	sorting.Stable(s.Shares, func(a, b Share) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	slices.SortStableFunc(s.Shares, func(a, b Share) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	for name, c := range top {
 		s.Top = append(s.Top, Func{name, c.self / 1e9 / s.CPUSeconds, c.caused / 1e9 / s.CPUSeconds})
 	}
-	sorting.Stable(s.Top, func(a, b Func) int {
+	slices.SortStableFunc(s.Top, func(a, b Func) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Caused, a.Caused), cmp.Compare(a.Name, b.Name))
 	})
 	s.Sites = sites.list(s.CPUSeconds * 1e9)

@@ -4,11 +4,10 @@ package exectrace
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"golang.org/x/exp/trace"
-
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Summary is the summary of a trace. Wall is wall time; Occupancy is the time for which
@@ -145,7 +144,7 @@ func (f *fold) summary() *Summary {
 			s.Wall.StopsBy = append(s.Wall.StopsBy, Stop{st.reason, st.gc, st.h.distribution()})
 		}
 	}
-	sorting.Stable(s.Wall.StopsBy, func(a, b Stop) int { return cmp.Compare(b.Sum, a.Sum) })
+	slices.SortStableFunc(s.Wall.StopsBy, func(a, b Stop) int { return cmp.Compare(b.Sum, a.Sum) })
 	f.occupancy(&s.Occupancy)
 	s.Goroutines = Goroutines{
 		Created: f.created, Ended: f.ended, Peak: f.peak, Latency: f.latency.distribution(),
@@ -156,7 +155,7 @@ func (f *fold) summary() *Summary {
 			s.Goroutines.Reasons = append(s.Goroutines.Reasons, Reason{w.reason, w.n, time.Duration(w.sum)})
 		}
 	}
-	sorting.Stable(s.Goroutines.Reasons, func(a, b Reason) int { return cmp.Compare(b.Total, a.Total) })
+	slices.SortStableFunc(s.Goroutines.Reasons, func(a, b Reason) int { return cmp.Compare(b.Total, a.Total) })
 	if f.heapKnown {
 		s.Heap.Peak, s.Heap.Last = &f.heapPeak, &f.heap
 	}

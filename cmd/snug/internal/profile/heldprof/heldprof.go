@@ -12,8 +12,6 @@ import (
 	"strconv"
 
 	"github.com/google/pprof/profile"
-
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Call is a function on a stack.
@@ -64,7 +62,7 @@ func HeapOf(p *profile.Profile) (*Heap, bool) {
 		x.Live, x.Objects, x.Allocated = x.Live+s.Value[live], x.Objects+s.Value[objects], x.Allocated+s.Value[allocated]
 		x.Samples += sampled(s.Value[objects], s.Value[live]/s.Value[objects], h.Rate)
 	}
-	sorting.Stable(h.Holders, func(a, b Holder) int { return cmp.Compare(b.Live, a.Live) })
+	slices.SortStableFunc(h.Holders, func(a, b Holder) int { return cmp.Compare(b.Live, a.Live) })
 	return h, true
 }
 
@@ -138,7 +136,7 @@ func (b *groups) add(g Group) {
 }
 
 func (b *groups) sorted() []Group {
-	sorting.Stable(b.all, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(b.all, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })
 	return b.all
 }
 

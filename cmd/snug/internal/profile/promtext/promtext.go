@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Sample is one line with a value.
@@ -203,7 +201,7 @@ func (l *lexer) sample(name string, quoted bool) (Sample, bool) {
 	} else if l.is('{') && !l.labels(&s) {
 		return s, false
 	}
-	sorting.Stable(s.Labels, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(s.Labels, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(s.Labels); i++ {
 		if s.Labels[i].Name == s.Labels[i-1].Name {
 			return s, false

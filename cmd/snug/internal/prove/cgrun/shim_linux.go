@@ -18,7 +18,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/snug-go/snug/cmd/snug/internal/prove/inherit"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -47,8 +46,7 @@ type order struct {
 	Args   [][]byte
 	Env    [][]byte
 
-	Signals inherit.Signals // ignored and blocked at the parent's start
-	Leads   bool            // the terminal may be lent to this process
+	Leads bool // the terminal may be lent to this process
 }
 
 type report struct {
@@ -110,7 +108,6 @@ func ChildMain() {
 	if out.Encode(r) != nil || r.Err != "" || in.Decode(&ahead) != nil || !ahead.Go {
 		os.Exit(CodeFailed)
 	}
-	o.Signals.Restore()
 	err = syscall.Exec(string(o.Path), texts(o.Args), texts(o.Env))
 	errors.As(err, &r.Errno)
 	out.Encode(r)
@@ -267,6 +264,12 @@ func policy(tid int) (int, error) {
 		return 0, os.NewSyscallError("sched_getscheduler", errno)
 	}
 	return int(p) &^ unix.SCHED_RESET_ON_FORK, nil
+}
+
+// ThreadPolicy returns the name of the scheduling policy of a thread of this process (sched(7)).
+func ThreadPolicy(tid int) (string, error) {
+	p, err := policy(tid)
+	return policyName(p), err
 }
 
 func policyName(p int) string {

@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/snug-go/snug/cmd/snug/internal/prove/inherit"
 )
 
 // systemdTimeout is how long snug waits for an answer of systemd. The bus itself gives
@@ -281,7 +279,7 @@ func (s starter) order(w want) order {
 	return order{
 		CPU: w.cpu(), Memory: w.memory > 0, Bound: w.cpu(), Stderr: -1,
 		Path: []byte(s.file), Args: bytesOf(s.spec.Args), Env: bytesOf(env),
-		Signals: inherit.AtStart(), Leads: s.spec.lead != nil,
+		Leads: s.spec.lead != nil,
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -99,7 +98,7 @@ func valid(all []finding.Run) []finding.Run {
 			out = append(out, r)
 		}
 	}
-	sorting.Stable(out, func(a, b finding.Run) int { return a.Round - b.Round })
+	slices.SortStableFunc(out, func(a, b finding.Run) int { return a.Round - b.Round })
 	return out
 }
 

@@ -5,10 +5,10 @@ package experiment
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // risks records in which metrics a winner could still be worse: those with the bad end of
@@ -50,7 +50,7 @@ func risks(v *finding.BenchVerdict, cs []*container) {
 			all = append(all, r)
 		}
 	}
-	sorting.Stable(all, func(a, b risk) int { return cmp.Compare(b.size, a.size) })
+	slices.SortStableFunc(all, func(a, b risk) int { return cmp.Compare(b.size, a.size) })
 	for _, r := range all[:min(2, len(all))] {
 		v.Risks = append(v.Risks, r.Risk)
 	}

@@ -5,10 +5,10 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Progress says how far an experiment is.
@@ -100,7 +100,7 @@ func (e *execution) pending(round int) []Trial {
 			left = append(left, t)
 		}
 	}
-	sorting.Stable(left, func(a, b Trial) int { return cmp.Compare(a.Try, b.Try) })
+	slices.SortStableFunc(left, func(a, b Trial) int { return cmp.Compare(a.Try, b.Try) })
 	return left
 }
 

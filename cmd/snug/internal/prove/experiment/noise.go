@@ -9,7 +9,6 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 const (
@@ -71,7 +70,7 @@ func quieter(d *Design, runs []finding.Run) (marked []finding.Run, again []Trial
 			}
 		}
 	}
-	sorting.Stable(found, func(a, b noisy) int {
+	slices.SortStableFunc(found, func(a, b noisy) int {
 		return cmp.Or(cmp.Compare(b.others-b.median, a.others-a.median), a.run-b.run)
 	})
 	found = found[:min(len(found), int(noiseShare*float64(d.Rounds*len(d.Arms))))]

@@ -24,6 +24,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // The kinds of load.
@@ -99,12 +101,12 @@ type Result struct {
 	// the request was due (open loop) or sent (closed loop) to the end of the answer's
 	// body. The percentiles are exact up to a million requests, and to three digits
 	// beyond.
-	Latency Histogram `json:"latency"`
-	P50     *float64  `json:"p50_seconds"`
-	P95     *float64  `json:"p95_seconds"`
-	P99     *float64  `json:"p99_seconds"`
-	P999    *float64  `json:"p999_seconds"` // null if fewer than 10 samples lie above it
-	Max     *float64  `json:"max_seconds"`
+	Latency finding.Histogram `json:"latency"`
+	P50     *float64          `json:"p50_seconds"`
+	P95     *float64          `json:"p95_seconds"`
+	P99     *float64          `json:"p99_seconds"`
+	P999    *float64          `json:"p999_seconds"` // null if fewer than 10 samples lie above it
+	Max     *float64          `json:"max_seconds"`
 
 	// ServiceP99 counts from when the request was really sent; it includes making a
 	// connection.

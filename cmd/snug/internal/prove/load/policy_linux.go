@@ -3,6 +3,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 )
 
 // realTimePolicy is that of a real-time generator. With SCHED_FIFO a thread that spins, as those of Go's
@@ -29,36 +32,19 @@ func policy() string {
 		if err != nil {
 			return ""
 		}
-		p, _, errno := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
-		if errno == unix.ESRCH {
+		name, err := cgrun.ThreadPolicy(tid)
+		if errors.Is(err, unix.ESRCH) {
 			continue // it has ended
 		}
-		if errno != 0 {
+		if err != nil {
 			return ""
 		}
-		name := policyName(int(p) &^ unix.SCHED_RESET_ON_FORK)
 		if all != "" && all != name {
 			return "mixed"
 		}
 		all = name
 	}
 	return all
-}
-
-func policyName(p int) string {
-	switch p {
-	case unix.SCHED_NORMAL:
-		return "SCHED_OTHER"
-	case unix.SCHED_FIFO:
-		return "SCHED_FIFO"
-	case unix.SCHED_RR:
-		return realTimePolicy
-	case unix.SCHED_BATCH:
-		return "SCHED_BATCH"
-	case unix.SCHED_IDLE:
-		return "SCHED_IDLE"
-	}
-	return "policy " + strconv.Itoa(p)
 }
 
 // becomeRealTime executes this program again as SCHED_RR of the lowest priority, and

@@ -8,15 +8,9 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-)
 
-// Histogram is a latency distribution: Counts[i] samples are at most Seconds[i] and more
-// than Seconds[i-1]. Empty classes are left out. It is exact to three digits, and to
-// about a microsecond.
-type Histogram struct {
-	Seconds []float64 `json:"seconds"`
-	Counts  []int64   `json:"counts"`
-}
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+)
 
 const (
 	maxRaw = 1_000_000
@@ -94,7 +88,7 @@ func (s *samples) largest() *float64 {
 	return new(float64(s.top) / 1e9)
 }
 
-func (s *samples) histogram() Histogram {
+func (s *samples) histogram() finding.Histogram {
 	h := s.large
 	if h == nil {
 		h = newHistogram()
@@ -102,7 +96,12 @@ func (s *samples) histogram() Histogram {
 			record(h, n)
 		}
 	}
-	out := Histogram{Seconds: []float64{}, Counts: []int64{}}
+	return Distribution(h)
+}
+
+// Distribution returns the classes of a histogram of nanoseconds that are not empty.
+func Distribution(h *hdrhistogram.Histogram) finding.Histogram {
+	out := finding.Histogram{Seconds: []float64{}, Counts: []int64{}}
 	for _, bar := range h.Distribution() {
 		if bar.Count > 0 {
 			out.Seconds = append(out.Seconds, float64(bar.To)/1e9)

@@ -92,7 +92,7 @@ func served(run *finding.Run, res load.Result, open bool) {
 	run.Ops, run.Errors, run.Error, run.Unfinished = res.Ops, res.Errors, res.FirstError, res.Unfinished
 	run.P50, run.P95, run.P99, run.Max = res.P50, res.P95, res.P99, res.Max
 	if len(res.Latency.Counts) > 0 {
-		run.Latency = (*finding.Histogram)(&res.Latency)
+		run.Latency = &res.Latency
 	}
 	rps := res.RPS
 	run.RPS = &rps

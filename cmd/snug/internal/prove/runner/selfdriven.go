@@ -65,7 +65,7 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 		run.RPS = &rps
 	}
 	run.P50, run.P95, run.P99, run.Max = res.P50, res.P95, res.P99, res.Max
-	run.Latency = (*finding.Histogram)(res.Latency)
+	run.Latency = res.Latency
 	run.Note, run.Counts = res.Note, res.Counts
 	account(run, a, b, new(0.0))
 	collected(run, res.GC, res.Stats.GOMAXPROCS)

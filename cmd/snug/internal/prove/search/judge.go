@@ -10,7 +10,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 const (
@@ -71,7 +70,7 @@ func (j *judge) rank(runs []finding.Run, z float64) ([]standing, surface) {
 			}
 		}
 	}
-	sorting.Stable(out, func(a, b standing) int {
+	slices.SortStableFunc(out, func(a, b standing) int {
 		return cmp.Or(
 			boolCompare(a.failed != "", b.failed != ""),
 			cmp.Compare(a.excess, b.excess),

@@ -7,15 +7,9 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-)
 
-// Histogram is a latency distribution: Counts[i] samples are at most Seconds[i] and more
-// than Seconds[i-1]. Empty classes are left out. It is exact to three digits, or a
-// microsecond.
-type Histogram struct {
-	Seconds []float64 `json:"seconds"`
-	Counts  []int64   `json:"counts"`
-}
+	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
+)
 
 const (
 	finest  = int64(time.Microsecond)
@@ -56,11 +50,5 @@ func (l *latency) fill(r *Result) {
 		return seconds(l.h.ValueAtQuantile(float64(percent)))
 	}
 	r.P50, r.P95, r.P99, r.Max = at(50), at(95), at(99), seconds(l.h.Max())
-	r.Latency = &Histogram{}
-	for _, bar := range l.h.Distribution() {
-		if bar.Count > 0 {
-			r.Latency.Seconds = append(r.Latency.Seconds, time.Duration(bar.To).Seconds())
-			r.Latency.Counts = append(r.Latency.Counts, bar.Count)
-		}
-	}
+	r.Latency = new(load.Distribution(l.h))
 }

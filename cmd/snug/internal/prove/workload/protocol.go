@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // Event is a line of a self-driven workload's stdout.
@@ -25,11 +27,11 @@ type Result struct {
 
 	// Latencies in seconds. A percentile is nil if no sample can lie above it: P99 needs
 	// 100 samples.
-	P50     *float64   `json:"p50_seconds"`
-	P95     *float64   `json:"p95_seconds"`
-	P99     *float64   `json:"p99_seconds"`
-	Max     *float64   `json:"max_seconds"`
-	Latency *Histogram `json:"latency"`
+	P50     *float64           `json:"p50_seconds"`
+	P95     *float64           `json:"p95_seconds"`
+	P99     *float64           `json:"p99_seconds"`
+	Max     *float64           `json:"max_seconds"`
+	Latency *finding.Histogram `json:"latency"`
 
 	// Counts are further numbers by name: hits, items, backlog, ...
 	Counts map[string]int64 `json:"counts,omitempty"`

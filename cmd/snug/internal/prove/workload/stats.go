@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // Stats is the state of a program's own runtime at one moment. Counters are cumulative;
@@ -41,7 +43,7 @@ type Stats struct {
 	Pauses []uint64 `json:"pauses_ns"`
 	// Stops is the histogram of single stops, /sched/pauses/total/gc:seconds, without
 	// empty classes. The runtime's classes are up to 25% wide.
-	Stops Histogram `json:"stops"`
+	Stops finding.Histogram `json:"stops"`
 
 	HeapLive int64 `json:"heap_live_bytes"` // marked by the last cycle; 0 before the first
 	// PeakHeap is the largest heap seen since the previous Stats, or since the start:

@@ -7,11 +7,13 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 func TestBetween(t *testing.T) {
-	stops := func(counts ...int64) Histogram {
-		return Histogram{Seconds: []float64{0.001, 0.01, 0.1}[:len(counts)], Counts: counts}
+	stops := func(counts ...int64) finding.Histogram {
+		return finding.Histogram{Seconds: []float64{0.001, 0.01, 0.1}[:len(counts)], Counts: counts}
 	}
 	ns := func(n int, last ...uint64) []uint64 { return append(slices.Repeat([]uint64{1000}, n), last...) }
 	a := Stats{PID: 1, Uptime: 1, NumGC: 10, STW: 0.5, GCCPU: 1, TotalCPU: 10, Pauses: ns(10), Stops: stops(20), PeakHeap: 900}

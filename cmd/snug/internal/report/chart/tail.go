@@ -12,7 +12,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // tailSamples is the minimum number of samples above a percentile to draw it, as for
@@ -88,7 +87,7 @@ func Tails(s *content.Section, cells []finding.Cell, kind map[string]int) *Figur
 	if len(curves) == 0 {
 		return nil
 	}
-	sorting.Stable(curves, func(a, b curve) int {
+	slices.SortStableFunc(curves, func(a, b curve) int {
 		return cmp.Compare(a.points[len(a.points)-1][1], b.points[len(b.points)-1][1])
 	})
 	f := &Figure{Title: "Latency by percentile", Caption: s.Title + ". From the intended start of each request. A line ends where fewer than ten samples lie above it."}

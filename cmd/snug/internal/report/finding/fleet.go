@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -70,7 +69,7 @@ func (d *Fleet) Doctor() *FleetDoctor {
 			out.Findings = append(out.Findings, FleetDisorder{w.Namespace, w.Name, w.Container, w.Containers, f})
 		}
 	}
-	sorting.Stable(out.Findings, func(a, b FleetDisorder) int {
+	slices.SortStableFunc(out.Findings, func(a, b FleetDisorder) int {
 		return cmp.Or(cmp.Compare(b.Severity.Level(), a.Severity.Level()), cmp.Compare(a.ID, b.ID), cmp.Compare(b.Containers, a.Containers))
 	})
 	return out

@@ -3,42 +3,18 @@
 package finding
 
 import (
-	"bytes"
-	"compress/gzip"
 	_ "embed"
 	"encoding/json"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 )
 
-// packed holds a JSON Schema for each struct of the documents, by name, compressed by gzip to a sixth. A test
-// makes it from the types and their comments.
+// schemas holds a JSON Schema for each struct of the documents, by name. A test makes it from the types and their
+// comments.
 //
-//go:embed schema.json.gz
-var packed []byte
-
-var (
-	unpack   sync.Once
-	unpacked []byte
-)
-
-// schemas unpacks the schemas. It is a function, not a variable that is made at the start: the linker leaves it, gzip and
-// packed out of programs that print no schema.
-func schemas() []byte {
-	unpack.Do(func() {
-		z, err := gzip.NewReader(bytes.NewReader(packed))
-		if err == nil {
-			unpacked, err = io.ReadAll(z)
-		}
-		if err != nil {
-			panic(err) // a test reads it
-		}
-	})
-	return unpacked
-}
+//go:embed schema.json
+var schemas []byte
 
 const reference = "#/$defs/"
 
@@ -53,7 +29,7 @@ func Schema(kind string) string {
 		return ""
 	}
 	var all map[string]map[string]any
-	if err := json.Unmarshal(schemas(), &all); err != nil {
+	if err := json.Unmarshal(schemas, &all); err != nil {
 		panic(err) // a test reads it
 	}
 	used := map[string]any{}
@@ -83,7 +59,7 @@ func About() map[string]string {
 	var all map[string]struct {
 		Description string `json:"description"`
 	}
-	if err := json.Unmarshal(schemas(), &all); err != nil {
+	if err := json.Unmarshal(schemas, &all); err != nil {
 		panic(err) // a test reads it
 	}
 	about := map[string]string{}

@@ -4,7 +4,6 @@ package finding
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -21,16 +20,16 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write schema.json.gz and docs/json.md")
+var update = flag.Bool("update", false, "write schema.json and docs/json.md")
 
-// TestSchema: schema.json.gz and the tables of docs/json.md are what the types and their comments
+// TestSchema: schema.json and the tables of docs/json.md are what the types and their comments
 // say.
 func TestSchema(t *testing.T) {
 	m := &schemaMaker{comments: comments(t), defs: map[string]any{}}
 	for _, kind := range Kinds() {
 		m.define(t, types[kind])
 	}
-	text, err := json.Marshal(m.defs)
+	text, err := json.MarshalIndent(m.defs, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +44,7 @@ func TestSchema(t *testing.T) {
 	}
 	made := append(append(head, tablesBelow...), m.tables()...)
 	if *update {
-		var b bytes.Buffer
-		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
-		z.Write(text)
-		z.Close()
-		if err := os.WriteFile("schema.json.gz", b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile("schema.json", text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(page, made, 0o644); err != nil {
@@ -60,8 +52,8 @@ func TestSchema(t *testing.T) {
 		}
 		return
 	}
-	if !bytes.Equal(text, schemas()) {
-		t.Error("schema.json.gz is not what the types say: go test ./cmd/snug/internal/report/finding -run TestSchema -update")
+	if !bytes.Equal(text, schemas) {
+		t.Error("schema.json is not what the types say: go test ./cmd/snug/internal/report/finding -run TestSchema -update")
 	}
 	if !bytes.Equal(made, doc) {
 		t.Error("docs/json.md is not what the types say: go test ./cmd/snug/internal/report/finding -run TestSchema -update")
@@ -128,7 +120,7 @@ func TestSchemaWords(t *testing.T) {
 		Description string
 		Properties  map[string]struct{ Description string }
 	}
-	if err := json.Unmarshal(schemas(), &all); err != nil {
+	if err := json.Unmarshal(schemas, &all); err != nil {
 		t.Fatal(err)
 	}
 	var names []string

@@ -22,7 +22,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // Sentence capitalises the first letter of a text, unless it begins with the name of a
@@ -221,7 +220,7 @@ func runsTable(cells []finding.Cell) table {
 			all = append(all, run{&cells[i], &cells[i].Rounds[k]})
 		}
 	}
-	sorting.Stable(all, func(a, b run) int {
+	slices.SortStableFunc(all, func(a, b run) int {
 		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Round, b.Round), cmp.Compare(a.Order, b.Order), cmp.Compare(a.Try, b.Try))
 	})
 	caption := units.Plural(len(all), "run")

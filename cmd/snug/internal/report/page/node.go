@@ -17,7 +17,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 )
 
 // NodePage holds what a node's page shows besides its document.
@@ -246,7 +245,7 @@ func (v *nodeView) top(d *finding.Node, o *NodePage) {
 			v.Kept = append(v.Kept, [2]string{name, values[0]})
 		}
 	}
-	sorting.Stable(v.Kept, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
+	slices.SortStableFunc(v.Kept, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
 	if o.Find != "" || o.In != "" {
 		v.All = with(func(p *NodePage) { p.Find, p.In = "", "" })
 	}

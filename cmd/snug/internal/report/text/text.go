@@ -12,24 +12,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// WriteFit writes the documents of snug-run for people. It exists because the linker leaves out
-// the code for all other kinds.
-func WriteFit(w io.Writer, d finding.Document) error {
-	var p Page
-	switch d := d.(type) {
-	case *finding.Limits:
-		p.limits(d)
-	case *finding.Plan:
-		p.plan(d)
-	case *finding.Build:
-		p.build(d)
-	default:
-		return fmt.Errorf("no text for a document of kind %s", finding.KindOf(d))
-	}
-	_, err := io.WriteString(w, message.CleanLines(p.String()))
-	return err
-}
-
 // Write writes a document for people: the verdict, a small table, the reasons and
 // one next command.
 func Write(w io.Writer, d finding.Document) error {

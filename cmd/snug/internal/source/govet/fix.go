@@ -16,7 +16,6 @@ import (
 	"golang.org/x/tools/go/ast/astutil"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
@@ -87,7 +86,7 @@ func notFixed(file string, err error) error {
 // edited returns a Go file with edits applied and imports removed that they leave
 // unused. It formats the file if it was formatted.
 func edited(old []byte, edits []Edit) ([]byte, error) {
-	sorting.Stable(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	var b bytes.Buffer
 	at := 0
 	for _, e := range edits {

@@ -23,7 +23,6 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
-	"github.com/snug-go/snug/cmd/snug/internal/sorting"
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
 
@@ -172,7 +171,7 @@ func analyze(all []*packages.Package, analyzers []*analysis.Analyzer) ([]Found, 
 			seen[key] = true
 		}
 	}
-	sorting.Stable(found, func(a, b Found) int {
+	slices.SortStableFunc(found, func(a, b Found) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.ID, b.ID))
 	})
 	return found, failed
