@@ -45,7 +45,9 @@ main() {
     *) fail "not https, $releases" "SNUG_RELEASES is the address of a mirror" 2 ;;
   esac
 
-  work=$(cd "$(mktemp -d)" && pwd) new=$work
+  work=$(mktemp -d) || fail "no temporary directory" "set TMPDIR to a directory that has space"
+  case $work in /*) ;; *) work=$PWD/$work ;; esac # the working directory changes below
+  new=$work
   trap 'rm -rf "$work" "$new"' EXIT
   trap 'exit 1' HUP INT TERM
   system=$(system)
@@ -153,7 +155,7 @@ fetch() { # URL FILE
   elif wget --version 2>/dev/null | grep -q GNU; then
     redirected "$1" "$2"
   else
-    # This one follows any redirect. A checksum or signature of your own finds what is wrong.
+    # This wget may follow a redirect to http, so what it downloads must be verified by -k or -s.
     [ $scheme = http ] || [ -n "$key$given" ] || fail "this wget cannot be kept to https" "install curl, or give -k or -s"
     wget -qO "$2" "$1"
   fi || fail "cannot download $1" "is there such a release, and does this machine reach it? Otherwise, $build"

@@ -88,6 +88,27 @@ func toolsWithout(t *testing.T, without ...string) string {
 	return dir
 }
 
+// TestInstallKeepsItsDirectory: what it makes is removed, and never the directory that it is started in.
+func TestInstallKeepsItsDirectory(t *testing.T) {
+	releases, _ := releaseOf(t)
+	for name, c := range map[string]struct {
+		tmp  string
+		code int
+	}{"no place for temporary files": {"/missing", 1}, "a relative one": {".", 0}, "as usual": {t.TempDir(), 0}} {
+		dir := t.TempDir()
+		kept := put(t, filepath.Join(dir, "kept"), "")
+		env := []string{"HOME=" + dir, "TMPDIR=" + c.tmp, "SNUG_RELEASES=" + releases, "PATH=" + toolsWithout(t)}
+		r := try(t, dir, env, "/bin/sh", filepath.Join(theTree(t).root, "install.sh"), "-b", filepath.Join(dir, "bin"))
+		if r.code != c.code || (c.code != 0) != strings.Contains(r.stderr, "no temporary directory") {
+			t.Errorf("%s: %+v", name, r)
+		}
+		all, err := filepath.Glob(dir + "/*")
+		if _, gone := os.Stat(kept); gone != nil || err != nil || len(all) > 2 {
+			t.Errorf("%s: %q is left, %v", name, all, gone)
+		}
+	}
+}
+
 // TestInstallHTTPS: it downloads by https, also after a redirect; http is for this machine.
 func TestInstallHTTPS(t *testing.T) {
 	releases, asked := releaseOf(t)
