@@ -129,3 +129,51 @@ func TestExperiments(t *testing.T) {
 		t.Errorf("%d rows for %d folders", rows, folders)
 	}
 }
+
+// A command of an experiment changes to a folder, runs packages or programs of this tree, and makes files.
+var (
+	changesTo = regexp.MustCompile(`\bcd ([\w./-]+)`)
+	runs      = regexp.MustCompile(`(?:^|[\s;({])(\./[\w.-]+(?:/[\w.-]+)*)`)
+	makes     = regexp.MustCompile(`(?:-o|>) ?(?:\./)?([\w.-]+)`)
+)
+
+// TestExperimentsCommands: the commands of experiments/*/README.md name packages and programs that exist or that
+// they make, beside the reader's own, which a variable names.
+func TestExperimentsCommands(t *testing.T) {
+	readmes, err := filepath.Glob("../../experiments/*/README.md")
+	if err != nil || len(readmes) < 50 {
+		t.Fatalf("%d files, %v", len(readmes), err)
+	}
+	for _, readme := range readmes {
+		text, err := os.ReadFile(readme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		home := filepath.Dir(readme)
+		made := map[string]bool{}
+		dirs := []string{home, "../.."}
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(line, "    ") {
+				dirs = []string{home, "../.."}
+				continue
+			}
+			line, _, _ = strings.Cut(line, " # ")
+			if m := changesTo.FindStringSubmatch(line); m != nil {
+				dirs = []string{filepath.Join(home, m[1]), filepath.Join("../..", m[1])}
+			}
+			for _, m := range makes.FindAllStringSubmatch(line, -1) {
+				made[m[1]] = true
+			}
+			for _, m := range runs.FindAllStringSubmatch(line, -1) {
+				name := strings.TrimSuffix(m[1], "/...")
+				exists := func(dir string) bool {
+					_, err := os.Stat(filepath.Join(dir, name))
+					return err == nil
+				}
+				if !made[strings.TrimPrefix(name, "./")] && !slices.ContainsFunc(dirs, exists) && !exists("../..") {
+					t.Errorf("%s: no %s: %s", readme, name, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}
