@@ -422,3 +422,37 @@ func TestOnPlanWhileLimitsFlap(t *testing.T) {
 		})
 	}
 }
+
+// TestOnPlanWhenTheRuntimeFollows: OnPlan is called once the runtime has followed by itself, and tells what is in
+// force, not what will be.
+func TestOnPlanWhenTheRuntimeFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, follows: true, busy: true}
+		var told []int64
+		var l *Loop
+		begun := make(chan struct{})
+		loop, done := watching(w, Config{OnPlan: func() {
+			<-begun
+			u := l.Latest()
+			told = append(told, u.Plan.GOMAXPROCS.Value)
+			if now, _ := w.knobs(); !u.Requested && u.Plan.GOMAXPROCS.Value != now {
+				t.Errorf("told %d, in force is %d", u.Plan.GOMAXPROCS.Value, now)
+			}
+		}})
+		l = loop
+		close(begun)
+		time.Sleep(900 * time.Millisecond)
+		want := []int64{4, 8, 3, 6, 2, 7}
+		for _, quota := range want {
+			w.do(func() { w.follows, w.quota = false, float64(quota) })
+			time.Sleep(300 * time.Millisecond) // a look is before the runtime
+			w.do(func() { w.follows = true })
+			time.Sleep(time.Minute - 300*time.Millisecond)
+		}
+		synctest.Wait()
+		if !slices.Equal(told, want) || len(w.log) > 0 {
+			t.Errorf("told %d, want %d; set %v", told, want, w.log)
+		}
+		close(done)
+	})
+}

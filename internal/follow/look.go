@@ -100,6 +100,9 @@ func (l *Loop) decide(procs, memory int64, moved bool) {
 	}
 	if moved && !l.procs.lost {
 		l.procs.did, l.dirty = apply.Already, true // the runtime has followed by itself
+		s := l.plan.GOMAXPROCS
+		s.Value, s.Leave = procs, false
+		l.procs.force = &s
 	}
 	l.procs.giveUp(&l.plan.GOMAXPROCS, procs)
 	l.memory.giveUp(&l.plan.GOMEMLIMIT, memory)
