@@ -3,6 +3,7 @@
 package snug_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -264,4 +265,55 @@ func TestFileLengths(t *testing.T) {
 	if err != nil || files < 10 {
 		t.Errorf("%d files, %v", files, err)
 	}
+}
+
+// mostLines holds the most lines of product code in each group, by the beginning of the path; the longest that fits counts.
+// Raise a number only in a commit of its own that says what was given in return.
+var mostLines = map[string]int{
+	"":                            14600, // the library
+	"contrib/":                    740,
+	"cmd/snug/":                   650,
+	"cmd/snug/vet/":               3050,
+	"cmd/snug/internal/cli/":      8800,
+	"cmd/snug/internal/cluster/":  21600,
+	"cmd/snug/internal/diagnose/": 8550,
+	"cmd/snug/internal/process/":  9800,
+	"cmd/snug/internal/profile/":  6600,
+	"cmd/snug/internal/prove/":    21900,
+	"cmd/snug/internal/report/":   15500,
+	"cmd/snug/internal/source/":   2450,
+}
+
+// TestLines counts all Go files but tests, testdata, e2e and experiments.
+func TestLines(t *testing.T) {
+	got := map[string]int{}
+	err := filepath.WalkDir(".", func(name string, d os.DirEntry, err error) error {
+		name = filepath.ToSlash(name)
+		if err != nil || d.IsDir() && (name == "e2e" || name == "experiments" || d.Name() == "testdata" || len(name) > 1 && strings.HasPrefix(d.Name(), ".")) {
+			return cmp.Or(err, filepath.SkipDir)
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		group := ""
+		for g := range mostLines {
+			if strings.HasPrefix(name, g) && len(g) > len(group) {
+				group = g
+			}
+		}
+		got[group] += strings.Count(string(text), "\n")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, most := 0, 0
+	for group, max := range mostLines {
+		all, most = all+got[group], most+max
+		if n := got[group]; n > max || n == 0 {
+			t.Errorf("%q: %d lines, want at most %d", group, n, max)
+		}
+	}
+	t.Logf("%d of at most %d lines", all, most)
 }
