@@ -15,8 +15,9 @@ now() { date +%s%N; }
 start=$(now)
 end=$(awk "BEGIN { printf \"%.0f\", $start + $SNUG_SECONDS * 1e9 }")
 done=0
-while [ "$(now)" -lt "$end" ]; do
+while :; do
 	nats-bench -s "$SNUG_URL" -np "${SNUG_USERS:-1}" -ns 1 -n "$messages" "$@" snug >&2
 	done=$((done + messages))
+	[ "$(now)" -lt "$end" ] || break
 done
 awk "BEGIN { printf \"{\\\"operations\\\": %.0f, \\\"errors\\\": 0, \\\"seconds\\\": %.6f}\n\", $done, ($(now) - $start) / 1e9 }"
