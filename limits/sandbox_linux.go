@@ -21,7 +21,6 @@ func (m *machine) guard() {
 		fd, _ := openAt(atCwd, "/proc/self/status", syscall.O_RDONLY|syscall.O_CLOEXEC)
 		sandbox.status.set("status", fd)
 		sandbox.filters = seccomp()
-		sandbox.shut = sandbox.filters == uncounted
 		if fd <= 2 || sandbox.filters == none { // 0 to 2 are a standard stream's, which the program has closed
 			sandbox.status.forget()
 		}
@@ -74,19 +73,18 @@ func seccomp() int64 {
 	return filters<<2 | mode
 }
 
-// sealed reports whether seccomp was tightened, or can no longer be read.
+// sealed reports whether seccomp was tightened, or can no longer be read, or whether the former cannot
+// be known and the first read is over.
 //
 //go:noinline
-func (m *machine) sealed() bool {
-	shut, _ := m.sandboxed()
-	return shut
-}
+func (m *machine) sealed() bool { return Sealed() || m.asked && Uncounted() }
 
 func (*machine) sandboxed() (shut, lost bool) {
 	lock()
 	if sandbox.users > 0 && !sandbox.shut {
 		n := seccomp()
-		sandbox.shut, sandbox.lost = n != sandbox.filters, n < 0
+		sandbox.shut = n != sandbox.filters
+		sandbox.lost = sandbox.shut && n < 0
 	}
 	shut, lost = sandbox.shut, sandbox.lost
 	unlock()
@@ -96,4 +94,19 @@ func (*machine) sandboxed() (shut, lost bool) {
 // Sealed reports whether seccomp has been tightened since a Follower, or a Handle of this process, read
 // the limits first. They are then read from the files that are open, and the process is not followed
 // to another cgroup.
-func Sealed() bool { return (*machine)(nil).sealed() }
+//
+//go:noinline
+func Sealed() bool {
+	shut, _ := (*machine)(nil).sandboxed()
+	return shut
+}
+
+// Uncounted reports whether seccomp filters were in force when a Follower, or a Handle of this process,
+// read the limits first, and Linux does not count them, as before 5.9. Whether seccomp is tightened
+// later is then unknown, so that each opens files in its first Read alone.
+func Uncounted() bool {
+	lock()
+	n := sandbox.filters
+	unlock()
+	return n == uncounted
+}

@@ -25,6 +25,9 @@ func addThread(*cgroup.CPUs, int) int { return 0 }
 // Sealed is false on this system.
 func Sealed() bool { return false }
 
+// Uncounted is false on this system.
+func Uncounted() bool { return false }
+
 func gone(err error) bool { return false }
 
 // Anonymous needs Linux.

@@ -165,12 +165,14 @@ func Sealed() {
 	note("moves to another cgroup are no longer followed: seccomp was tightened, or the program has closed files that it did not open")
 }
 
-// Few returns limits.Follower.Few and, if that is true, prints one line to standard error, if SNUG_LOG
-// asks for it.
+// Few returns limits.Follower.Few and, if that or limits.Uncounted is true, prints one line to standard
+// error, if SNUG_LOG asks for it.
 func Few(f *limits.Follower) bool {
 	few := f.Few()
 	if few {
 		note("limits are not followed: the process may have fewer than 64 open files")
+	} else if limits.Uncounted() {
+		note("moves to another cgroup are not followed: Linux before 5.9 does not show whether seccomp is tightened")
 	}
 	return few
 }

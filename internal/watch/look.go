@@ -38,7 +38,7 @@ type look struct {
 	from       law.CPU // the sample that began the window
 	waiting    law.Waiting
 	kernelNext float64 // when KernelWait may be read again
-	shut       bool    // nothing may be opened any more
+	shut       bool    // the files for kernelWait may not be opened, or no more
 	used       int64   // bytes of the group that cannot be reclaimed; -1 = unknown
 
 	procs procs
@@ -58,7 +58,7 @@ type look struct {
 func (k *look) begin(l *Loop) {
 	k.start = time.Now()
 	k.in, k.plan, k.limits = l.cfg.Input, *l.cfg.Plan, l.cfg.Input.Limits
-	k.used, k.warnings = -1, len(k.plan.Warnings)
+	k.used, k.warnings, k.shut = -1, len(k.plan.Warnings), limits.Uncounted()
 	k.every = l.cfg.Poll
 	k.gc.decision.Share = math.NaN()
 	k.procs.begin(&l.cfg)

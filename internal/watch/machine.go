@@ -15,7 +15,7 @@ type machine interface {
 	mapped() int64
 	cpu(*law.CPU)
 	kernelWait() (seconds float64, threads int)
-	sealed() bool // nothing may be opened any more, see limits.Sealed
+	sealed() bool // see limits.Sealed
 	close()
 }
 

@@ -94,11 +94,19 @@ func app(t *testing.T, micros string, mibs int) *cgv1.Base {
 func TestSandbox(t *testing.T) {
 	gate.Root(t, "root")
 	exe := built(t, "sandboxed")
-	for _, mode := range []string{"nothing", "seccomp", "chroot", "landlock"} {
+	for _, mode := range []string{"nothing", "seccomp", "chroot", "landlock", "uncounted"} {
 		t.Run(mode, func(t *testing.T) {
 			base := app(t, "50000", 256)
 			os.Remove("/run/snug-empty")
-			f := start(t, base, "/app", exe, "")
+			before := ""
+			if mode == "uncounted" { // a filter is in force, on Linux before 5.9
+				status := filepath.Join(t.TempDir(), "status")
+				if err := os.WriteFile(status, []byte("Seccomp:\t2\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				before, mode = "mount --bind '"+status+"' /proc/$$/status", "nothing"
+			}
+			f := start(t, base, "/app", exe, before)
 			f.waitFor(knobs(1, 256))
 			f.tell(mode)
 			f.write("memory", "/app", "memory.limit_in_bytes", strconv.Itoa(128*mib))
@@ -114,6 +122,9 @@ func TestSandbox(t *testing.T) {
 			}
 			if n := strings.Count(f.stderr.String(), "no longer followed"); n != want {
 				t.Errorf("%d lines about moves, want %d:\n%s", n, want, f.stderr.String())
+			}
+			if n := strings.Count(f.stderr.String(), "Linux before 5.9"); (n == 1) != (before != "") {
+				t.Errorf("%d lines about filters that are not counted:\n%s", n, f.stderr.String())
 			}
 		})
 	}
