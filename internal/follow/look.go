@@ -135,6 +135,7 @@ func (l *Loop) followMemory(at float64, now int64) {
 	k, s := &l.memory, &l.plan.GOMEMLIMIT
 	value := k.follow(at, s, now, l.next.Memory.Soft.State == limits.Unknown, l.dry, 0)
 	if value == 0 {
+		l.doubt = false
 		return
 	}
 	// lxcfs may show another container's memory for a moment (canonical/lxd#11088).
@@ -142,7 +143,6 @@ func (l *Loop) followMemory(at float64, now int64) {
 		l.doubt = true
 		return
 	}
-	l.doubt = false
 	var did apply.Did
 	if value == restore {
 		did = l.set.ReleaseMemory()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
@@ -39,6 +40,7 @@ type look struct {
 	waiting    law.Waiting
 	kernelNext float64 // when KernelWait may be read again
 	shut       bool    // the files for kernelWait may not be opened, or no more
+	doubt      bool    // a smaller machine was seen at the last poll
 	used       int64   // bytes of the group that cannot be reclaimed; -1 = unknown
 
 	procs procs
@@ -110,6 +112,12 @@ func (l *Loop) read(at float64, first bool) (changed bool) {
 	l.machine.limits(now)
 	if n := l.machine.mapped(); n >= 0 {
 		l.heap.Mapped = min(l.heap.Mapped, n)
+	}
+	// lxcfs may show another container's memory for a moment (canonical/lxd#11088).
+	m, old := &now.Memory, &l.limits.Memory
+	l.doubt = !l.doubt && m.SoftSource.File == cgroup.HostMemory && (old.Soft.State == limits.None || m.Soft.N < old.Soft.N)
+	if l.doubt {
+		m.Hard, m.Soft, m.Source, m.SoftSource = old.Hard, old.Soft, old.Source, old.SoftSource
 	}
 	changed = !same(now, &l.limits)
 	l.limits = *now

@@ -25,6 +25,7 @@ type world struct {
 	mu       sync.Mutex
 	quota    float64 // cores; 0 = none
 	memory   int64   // bytes; 0 = none
+	host     bool    // memory is the machine's
 	charged  int64   // bytes that cannot be reclaimed; 0 = unknown
 	unknown  bool    // nothing can be read
 	cpus     int
@@ -72,6 +73,9 @@ func (w *world) read() (l limits.Limits) {
 	}
 	if w.memory > 0 {
 		l.Memory.Hard, l.Memory.Soft = limits.Of(w.memory), limits.Of(w.memory)
+		if w.host {
+			l.Memory.SoftSource.File = "/proc/meminfo"
+		}
 	}
 	return l
 }
@@ -264,6 +268,32 @@ func TestADipIsNoGrowth(t *testing.T) {
 		}
 		close(done)
 	})
+}
+
+// TestOneDipOfTheMachine: a smaller machine counts at the second look in a row.
+func TestOneDipOfTheMachine(t *testing.T) {
+	for _, adapt := range []Parts{0, Memory} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{memory: 1024 * mib, host: true, busy: true, charged: 64 * mib}
+			_, done := watching(w, Config{Adapt: adapt})
+			time.Sleep(500 * time.Millisecond) // between two looks
+			for range 3 {
+				w.do(func() { w.memory = 256 * mib })
+				time.Sleep(time.Second)
+				w.do(func() { w.memory = 1024 * mib })
+				time.Sleep(3 * time.Second)
+			}
+			if len(w.log) != 0 {
+				t.Errorf("set %v, want nothing", w.log)
+			}
+			w.do(func() { w.memory = 256 * mib })
+			time.Sleep(2500 * time.Millisecond)
+			if n := w.GOMEMLIMIT(); n > less(256*mib) {
+				t.Errorf("GOMEMLIMIT = %d, want at most %d", n, less(256*mib))
+			}
+			close(done)
+		})
+	}
 }
 
 func TestFlappingSlowsDown(t *testing.T) {
