@@ -198,9 +198,12 @@ func (r *reader) evaluateMemory(l *Limits) {
 	if m.Hard == Of[int64](0) {
 		l.warn(WarnMemoryLimitZero, &m.Source)
 	}
-	if !r.asked { // once: later the process itself has mapped more, and may have entered a sandbox
+	if !r.asked || r.lxcfs && !r.tree.sealed() { // the process may have entered a sandbox
+		space := r.space
+		if r.ram, r.space = r.tree.memory(r.lxcfs); r.asked { // later the process itself has mapped more
+			r.space = space
+		}
 		r.asked = true
-		r.ram, r.space = r.tree.memory(r.lxcfs)
 	}
 	if r.lxcfs || m.Hard.State == Known || m.Soft.State == Known {
 		r.readHost()
@@ -290,9 +293,10 @@ func (r *reader) readHost() (changed bool) {
 	return before != r.host
 }
 
-// hostChanged reads MemTotal again at a poll: at each at which it is the limit, and else at every 32nd.
+// hostChanged reads MemTotal again at a poll: at each at which it is the limit or may become it, and else
+// at every 32nd.
 func (r *reader) hostChanged(polls uint, l *Limits) bool {
 	m := &l.Memory
-	return (m.Source.File == cgroup.HostMemory || m.SoftSource.File == cgroup.HostMemory ||
+	return (r.lxcfs || m.Source.File == cgroup.HostMemory || m.SoftSource.File == cgroup.HostMemory ||
 		polls%rescan == 0 && m.Soft.State == Known) && r.readHost()
 }

@@ -22,8 +22,10 @@ import (
 //	cpu, memory, complete: the groups'     the same; whoever mounts in the process's after a move, when a group is gone, and at
 //	  directories by the mount table       mount namespace, or enables a controller  every 32nd poll with a figure that is unknown
 //	lxcfs: whether MemTotal is lxcfs's     whoever mounts it                         with the mount table
-//	meminfo, host, huge                    lxcfs, a balloon, hotplug, the operator   at each poll at which MemTotal is the limit,
-//	                                                                                 else at every 32nd, and when a limit changes
+//	meminfo, host, huge                    lxcfs, a balloon, hotplug, the operator   at each poll at which MemTotal is the limit or
+//	                                                                                 lxcfs's, else at every 32nd, and when a limit
+//	                                                                                 changes
+//	ram: the machine's memory, with lxcfs  hotplug, a balloon                        when MemTotal or a limit changes
 //	set, cpus, most, lone: CPUs of all     the program, the operator, cpuset,        at each poll; threads whose CPUs came back
 //	  threads                              hotplug                                   while others stay pinned at every 32nd
 //	cpus before the first read:            nothing: they are those at the start
@@ -32,8 +34,8 @@ import (
 //	  and those refused or missing         refuses them; a controller is enabled     a missing one for ever, after 32 polls each
 //	kept: RLIMIT_NOFILE                    the program, prlimit(1)                   never: it bounds what is kept
 //	asked, guards: seccomp's filters       the program                               before a file is opened
-//	ram, space: the machine's memory, and  the program and what it maps, prlimit(1)  never: what the program maps later counts
-//	  what RLIMIT_AS and RLIMIT_DATA leave                                           against GOMEMLIMIT already
+//	space: what RLIMIT_AS and RLIMIT_DATA  the program and what it maps, prlimit(1)  never: what the program maps later counts
+//	  leave                                                                          against GOMEMLIMIT already
 //	tightest, unseen, last: results        the above                                 when one of them changes
 //	flat: v1's memory.use_hierarchy        nothing, while there are groups below
 //

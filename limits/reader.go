@@ -23,7 +23,7 @@ type reader struct {
 	host        Value[int64] // MemTotal, less what is reserved as huge pages
 	huge        int64        // bytes reserved
 	lxcfs       bool         // MemTotal is the container's
-	ram, space  int64        // as tree.memory returned them, once asked
+	ram, space  int64        // as tree.memory returned them; space at the first time
 	asked       bool
 	proc        string       // /proc/self or /proc/42
 	cpus, most  int          // of all threads at the last read, and the most so far; see ownCPUs
