@@ -3,6 +3,7 @@
 package limits
 
 import (
+	"errors"
 	"math"
 	"os"
 	"runtime"
@@ -72,7 +73,7 @@ const (
 func (h *Handle) cpusOf() Value[int] {
 	var set cgroup.CPUs
 	status := h.status.now(&h.reader)
-	calls := h.live && status != nil && addThread(&set, h.pid) > 0
+	calls := h.calls && status != nil && addThread(&set, h.pid) > 0
 	if !calls && !set.AddAllowed(status) {
 		return Value[int]{}
 	}
@@ -81,14 +82,16 @@ func (h *Handle) cpusOf() Value[int] {
 	}
 	n := set.Count()
 	if want := h.sought(h.polls); n < want {
-		n = h.otherCPUs(set, calls, want)
+		if n = h.otherCPUs(set, calls, want); n == 0 {
+			return Value[int]{}
+		}
 	}
 	h.cpus, h.most = n, max(h.most, n)
 	return Of(n)
 }
 
-// otherCPUs adds the CPUs of the other threads to those of the main thread. Its copy of the set is
-// on the heap; the usual poll allocates nothing.
+// otherCPUs adds the CPUs of the other threads to those of the main thread. It returns 0 if they are
+// unknown. Its copy of the set is on the heap; the usual poll allocates nothing.
 func (h *Handle) otherCPUs(set cgroup.CPUs, calls bool, want int) int {
 	left := maxThreads
 	if !calls {
@@ -105,8 +108,12 @@ func (h *Handle) otherCPUs(set cgroup.CPUs, calls bool, want int) int {
 		}
 		return left > 0 && set.Count() < want
 	})
-	if err != nil && !isNotExist(err) && h.cpus != math.MaxInt && h.polls > 1 {
-		return h.cpus
+	if err != nil && !isNotExist(err) {
+		if h.cpus != math.MaxInt {
+			return h.cpus
+		}
+		h.status.err = errors.New(h.proc + "/task cannot be listed: " + errText(err))
+		return 0
 	}
 	return set.Count()
 }

@@ -4,10 +4,13 @@ package limits_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +24,15 @@ import (
 func init() {
 	if os.Getenv("SNUG_TEST_PIN") != "" {
 		runtime.LockOSThread() // the main goroutine stays on the main thread
+	}
+	if os.Getenv("SNUG_TEST_PID1") != "" {
+		var mask uint64
+		syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, 8, uintptr(unsafe.Pointer(&mask)))
+		pin(1, mask&-mask) // its main thread
+		l, err := limits.Read(limits.Process{PID: 1})
+		must(err)
+		fmt.Print(l.CPU.Affinity)
+		os.Exit(0)
 	}
 }
 
@@ -143,5 +155,49 @@ func TestPinnedSaved(t *testing.T) {
 		if err != nil || l.CPU.Affinity != limits.Of(want) {
 			t.Errorf("threads with %v may use %v CPUs, %v, want %d", status, l.CPU.Affinity, err, want)
 		}
+	}
+	// If the threads cannot be listed, the main thread's CPUs are not the process's.
+	f := tree("1", "ff")
+	h, err := limits.Open(limits.Process{FS: noList{f, "proc/42/task"}, PID: 42})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		l, err := h.Read(0)
+		if err != nil || l.CPU.Affinity.State != limits.Unknown || !slices.Contains(l.Unknown, limits.Gap{Field: "cpu.affinity_cpus", File: "/proc/42/status", Why: "/proc/42/task cannot be listed: permission denied"}) {
+			t.Errorf("threads that cannot be listed: %v CPUs, %v, %+v", l.CPU.Affinity, err, l.Unknown)
+		}
+	}
+}
+
+// noList is a tree in which a directory cannot be listed.
+type noList struct {
+	fs.FS
+	dir string
+}
+
+func (n noList) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == n.dir {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return fs.ReadDir(n.FS, name)
+}
+
+// TestAnotherPIDNamespace: where /proc shows another PID namespace, its process 1 is not the process 1 of
+// system calls, which here is pinned.
+func TestAnotherPIDNamespace(t *testing.T) {
+	n := runtime.NumCPU()
+	if l, err := limits.Read(limits.Process{PID: 1}); n < 2 || err != nil || l.CPU.Affinity != limits.Of(n) {
+		t.Skip("needs two CPUs")
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SNUG_TEST_PID1=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	out, err := cmd.Output()
+	if errors.Is(err, os.ErrPermission) {
+		t.Skip("needs a PID namespace")
+	}
+	if want := strconv.Itoa(n); err != nil || string(out) != want {
+		t.Errorf("process 1 may use %s CPUs, %v, want %s", out, err, want)
 	}
 }

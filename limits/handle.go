@@ -45,6 +45,7 @@ type Handle struct {
 	reader
 	files keeper
 	live  bool     // the tree is this machine's
+	calls bool     // its /proc has this process's PID namespace, so that its PIDs are those of system calls
 	own   *machine // keeps the files of this process open, as for a Follower; nil for others
 	parts Parts
 	stat  probe // cpu.stat of the level that sets the quota
@@ -105,6 +106,10 @@ func open(p Process, keep bool) (*Handle, error) {
 			return nil, err
 		}
 		h.files.opener, h.live, h.self = t, true, int64(os.Getpid())
+		if pid != 0 {
+			self, _ := os.Readlink("/proc/self")
+			h.calls = self == strconv.Itoa(os.Getpid())
+		}
 	}
 	h.tree = h.files.opener
 	switch {
