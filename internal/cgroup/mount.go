@@ -228,7 +228,10 @@ func decode(b []byte) []byte {
 	n := 0
 	for i := 0; i < len(b); i, n = i+1, n+1 {
 		c := int(b[i])
-		if c != '\\' && c != 0 {
+		if c == 0 { // in no path
+			return nil
+		}
+		if c != '\\' {
 			b[n] = byte(c)
 			continue
 		}

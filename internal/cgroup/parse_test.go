@@ -228,8 +228,13 @@ func TestMounts(t *testing.T) {
 		"36 1 0:7 relative /rel rw - cgroup cgroup rw,cpu\n" +
 		"37 1 0:8 / /nearly rw - cgroupfs x rw,cpu\n" +
 		"38 short\n" +
+		"40 1 0:10 / /nul\x00101 rw - cgroup none rw,memory\n" +
 		"39 1 0:9 / /last rw - cgroup none rw,memory"
-	got, _ := Mounts([]byte(text))
+	given := []byte(text)
+	got, _ := Mounts(given)
+	if string(given) != text {
+		t.Error("the text was changed")
+	}
 	want := []struct {
 		root, point string
 		v1          bool
