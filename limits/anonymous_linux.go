@@ -10,6 +10,9 @@ import "syscall"
 // if one became this one by exec; so the fields resident and shared of /proc/self/statm decide, in
 // pages (proc_pid_statm(5)).
 func (f *Follower) Anonymous(least int64) int64 {
+	if f == nil || f.m == nil {
+		return 1 << 62
+	}
 	var ru syscall.Rusage
 	if f.polls <= 1 && syscall.Getrusage(syscall.RUSAGE_SELF, &ru) == nil && int64(ru.Maxrss)<<10 < least {
 		return 0

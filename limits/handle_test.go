@@ -408,4 +408,11 @@ func TestNotOpened(t *testing.T) {
 	if (&limits.Follower{}).Read(&l) {
 		t.Error("a Follower that follows nothing says that something changed")
 	}
+	for _, f := range []*limits.Follower{nil, {}} {
+		if n := f.Anonymous(0); n < 1<<62 && runtime.GOOS == "linux" {
+			t.Errorf("a Follower that follows nothing says that %d bytes are in use, want unknown", n)
+		}
+		f.Few()
+		f.Close()
+	}
 }
