@@ -199,11 +199,10 @@ func (r *reader) evaluateMemory(l *Limits) {
 		l.warn(WarnMemoryLimitZero, &m.Source)
 	}
 	if !r.asked || r.lxcfs && !r.tree.sealed() { // the process may have entered a sandbox
-		space := r.space
-		if r.ram, r.space = r.tree.memory(r.lxcfs); r.asked { // later the process itself has mapped more
-			r.space = space
+		ram, space := r.tree.memory(r.lxcfs)
+		if r.ram = ram; !r.asked { // later the process itself has mapped more
+			r.space, r.asked = space, true
 		}
-		r.asked = true
 	}
 	if r.lxcfs || m.Hard.State == Known || m.Soft.State == Known {
 		r.readHost()

@@ -30,8 +30,8 @@ import (
 //	  threads                              hotplug                                   while others stay pinned at every 32nd
 //	cpus before the first read:            nothing: they are those at the start
 //	  runtime.NumCPU
-//	denied, refused, kept: open files,     the program may close them; a sandbox     at each poll; one that was refused four times,
-//	  and those refused or missing         refuses them; a controller is enabled     a missing one for ever, after 32 polls each
+//	denied, refused, barred, kept: files,  the program may close them; a sandbox     at each poll; one that was refused four times,
+//	  open, refused or missing             refuses them; a controller is enabled     a missing one for ever, after 32 polls each
 //	kept: RLIMIT_NOFILE                    the program, prlimit(1)                   never: it bounds what is kept
 //	asked, guards: seccomp's filters       the program                               before a file is opened
 //	space: what RLIMIT_AS and RLIMIT_DATA  the program and what it maps, prlimit(1)  never: what the program maps later counts

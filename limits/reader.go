@@ -34,6 +34,7 @@ type reader struct {
 
 	denied  bool // permission was refused since the last retry
 	refused int  // how often that was retried
+	barred  bool // the mount table was refused since the last retry
 
 	tightest int // index of the CPU level that sets the quota, 0 if none does
 
@@ -81,6 +82,7 @@ type probe struct {
 	text    []byte
 	err     error // why it could not be read
 	missing bool  // no such file: a disabled controller, the root group, or an older kernel
+	refused bool  // permission was
 }
 
 const ownMounts = "/proc/self/mountinfo"
@@ -121,6 +123,7 @@ func (r *reader) again(polls uint, m *machine) (stale bool) {
 			r.denied = false
 			r.refused++
 		}
+		r.barred = false
 		m.drop(refused)
 		// The cause of a gap may be over, such as a lack of descriptors.
 		stale = r.cpu.gap.Field != "" || r.memory.gap.Field != ""
@@ -130,10 +133,12 @@ func (r *reader) again(polls uint, m *machine) (stale bool) {
 
 // mayResolve reports whether the groups can be resolved again. Otherwise what is known stays.
 func (r *reader) mayResolve() bool {
-	if r.tree.sealed() {
+	if r.barred || r.tree.sealed() {
 		return false
 	}
 	_, err := r.tree.read(ownMounts, make([]byte, 0, 16<<10), true)
+	r.barred = isRefused(err)
+	r.denied = r.denied || r.barred
 	return err == nil || len(r.cpu.levels)+len(r.memory.levels) == 0
 }
 
@@ -226,7 +231,7 @@ func (r *reader) flat(l *level) bool {
 // now returns the file's current text, valid until the next file is read, or nil if it
 // cannot be read.
 func (p *probe) now(r *reader) []byte {
-	if p.name == "" {
+	if p.name == "" || r.refused == maxRefused && p.refused { // there may be no place to keep it
 		return nil
 	}
 	text, err := r.tree.read(p.name, r.buf, false)
@@ -236,7 +241,8 @@ func (p *probe) now(r *reader) []byte {
 	p.err, p.missing = err, false
 	if err != nil {
 		p.missing = isNotExist(err)
-		r.denied = r.denied || isRefused(err)
+		p.refused = isRefused(err)
+		r.denied = r.denied || p.refused
 		return nil
 	}
 	r.buf = text[:cap(text)]

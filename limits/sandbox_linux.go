@@ -4,6 +4,7 @@ package limits
 
 import (
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/snug-go/snug/internal/cgroup"
@@ -21,6 +22,7 @@ func (m *machine) guard() {
 		fd, _ := openAt(atCwd, "/proc/self/status", syscall.O_RDONLY|syscall.O_CLOEXEC)
 		sandbox.status.set("status", fd)
 		sandbox.filters = seccomp()
+		sandbox.uncounted.Store(sandbox.filters == uncounted)
 		if fd <= 2 || sandbox.filters == none { // 0 to 2 are a standard stream's, which the program has closed
 			sandbox.status.forget()
 		}
@@ -46,6 +48,8 @@ var sandbox struct {
 	shut    bool  // nothing is opened any more, for good
 	lost    bool  // the program has closed the status file, and perhaps others
 	text    [4 << 10]byte
+
+	uncounted atomic.Bool // filters is
 }
 
 // Results of seccomp other than a number.
@@ -77,7 +81,10 @@ func seccomp() int64 {
 // be known and the first read is over.
 //
 //go:noinline
-func (m *machine) sealed() bool { return Sealed() || m.asked && Uncounted() }
+func (m *machine) sealed() bool {
+	shut, _ := m.sandboxed()
+	return shut || m != nil && m.asked && Uncounted()
+}
 
 func (*machine) sandboxed() (shut, lost bool) {
 	lock()
@@ -94,19 +101,9 @@ func (*machine) sandboxed() (shut, lost bool) {
 // Sealed reports whether seccomp has been tightened since a Follower, or a Handle of this process, read
 // the limits first. They are then read from the files that are open, and the process is not followed
 // to another cgroup.
-//
-//go:noinline
-func Sealed() bool {
-	shut, _ := (*machine)(nil).sandboxed()
-	return shut
-}
+func Sealed() bool { return (*machine)(nil).sealed() }
 
 // Uncounted reports whether seccomp filters were in force when a Follower, or a Handle of this process,
 // read the limits first, and Linux does not count them, as before 5.9. Whether seccomp is tightened
 // later is then unknown, so that each opens files in its first Read alone.
-func Uncounted() bool {
-	lock()
-	n := sandbox.filters
-	unlock()
-	return n == uncounted
-}
+func Uncounted() bool { return sandbox.uncounted.Load() }

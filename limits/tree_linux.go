@@ -220,8 +220,9 @@ func (m *machine) statm(to *[statmFields]int64) (ok bool) {
 func (*machine) group(dir string, m *cgroup.Mount) error {
 	var st syscall.Stat_t
 	file := dir + "/cgroup.procs"
-	switch err := syscall.Stat(file, &st); {
-	case err == syscall.ENOENT || err == syscall.ENOTDIR:
+	err := syscall.Stat(file, &st)
+	switch errno, _ := err.(syscall.Errno); {
+	case errno == syscall.ENOENT || errno == syscall.ENOTDIR:
 		switch err := syscall.Stat(dir, &st); {
 		case err != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR:
 			return errNoDirectory
@@ -229,7 +230,7 @@ func (*machine) group(dir string, m *cgroup.Mount) error {
 			return errCovered
 		}
 		return errNoProcs
-	case err == syscall.EPERM || err == syscall.ENOSYS: // this sandbox forbids stat
+	case errno == syscall.EPERM || errno == syscall.ENOSYS: // this sandbox forbids stat
 		fd, err := openAt(atCwd, file, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK)
 		if err == nil {
 			syscall.Close(fd)
@@ -290,7 +291,7 @@ func (m *machine) read(name string, buf []byte, long bool) ([]byte, error) {
 	var err error
 	if k == nil {
 		fd, err = m.openFile(name)
-		if errno, ok := err.(syscall.Errno); ok && (errno == syscall.ENOENT || isRefused(errno)) {
+		if errno, _ := err.(syscall.Errno); errno == syscall.ENOENT || errno == syscall.EACCES || errno == syscall.EPERM {
 			fd = ^int(errno)
 		}
 		if !long && (fd > 2 || fd < -1) { // 0 to 2 are the standard streams'

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 
 	"github.com/snug-go/snug/internal/cgroup"
 )
@@ -148,5 +149,59 @@ func TestLongNames(t *testing.T) {
 	}
 	if _, err := m.read(files[0]+"x", make([]byte, 0, 16), false); err != syscall.ENOENT {
 		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// A counting tree counts reads, and lets some fail.
+type counting struct {
+	fsTree
+	reads map[string]int
+	fail  map[string]error
+}
+
+func (c counting) read(name string, buf []byte, long bool) ([]byte, error) {
+	if c.reads[name]++; c.fail[name] != nil {
+		return nil, c.fail[name]
+	}
+	return c.fsTree.read(name, buf, long)
+}
+
+// TestRefusalsEnd: what is refused is read again at every 32nd poll, four times, and what there is no place
+// for at most until then: each time may be a line in an audit log.
+func TestRefusalsEnd(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	const quota, memory = "/sys/fs/cgroup/a/cpu.max", "/sys/fs/cgroup/a/memory.max"
+	for _, c := range []struct {
+		name, file string
+		fail       map[string]error
+		most       int
+	}{
+		{"the mount table, and the group is gone", ownMounts, map[string]error{ownMounts: syscall.EACCES, quota: syscall.ENODEV}, 1 + 1 + maxRefused},
+		{"a limit that is not kept", memory, map[string]error{memory: syscall.EACCES}, 1 + (1+maxRefused)*rescan},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := counting{fsTree{fstest.MapFS{
+				"proc/self/cgroup":             file("0::/a\n"),
+				"proc/self/mountinfo":          file("30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+				"sys/fs/cgroup/a/cgroup.procs": file("1\n"),
+				"sys/fs/cgroup/a/cpu.max":      file("100000 100000\n"),
+				"sys/fs/cgroup/a/memory.max":   file("1048576\n"),
+			}}, map[string]int{}, nil}
+			f := &Follower{m: new(machine), r: reader{tree: tree, tables: []string{ownMounts}}}
+			f.r.start("/proc/self")
+			var l Limits
+			f.Read(&l)
+			if l.CPU.Quota != Of(1.0) || l.Memory.Hard != Of[int64](1<<20) {
+				t.Fatalf("%+v", l)
+			}
+			tree.fail = c.fail
+			f.r.tree = tree
+			for range 20 * rescan {
+				f.Read(&l)
+			}
+			if n := tree.reads[c.file]; n > c.most || n <= maxRefused {
+				t.Errorf("%d reads of %s, want at most %d and each retry", n, c.file, c.most)
+			}
+		})
 	}
 }
