@@ -77,6 +77,8 @@ func TestProcs(t *testing.T) {
 		{"hint where nothing can be read", Input{Limits: unknown, Hints: Hints{CPULimit: 3}}, 3, CPULimitHint},
 		{"request without a limit", Input{Limits: container(0, 16, 0), Hints: Hints{CPURequest: 1.5}}, 3, CPURequest},
 		{"request times a factor", Input{Limits: container(0, 16, 0), Hints: Hints{CPURequest: 2}, Policy: Policy{RequestFactor: 1.5}}, 3, CPURequest},
+		{"request below the minimum", Input{Limits: container(0, 16, 0), Hints: Hints{CPURequest: 0.1}}, 2, CPURequest},
+		{"request below a minimum that is asked for", Input{Limits: container(0, 16, 0), Hints: Hints{CPURequest: 0.1}, Policy: Policy{MinProcs: 8}}, 8, QuotaMin},
 		{"request beside a limit", Input{Limits: container(8, 16, 0), Hints: Hints{CPURequest: 1}}, 8, QuotaCeil},
 		{"request above affinity", Input{Limits: container(0, 4, 0), Hints: Hints{CPURequest: 12}}, 4, Affinity},
 		{"asked for", Input{Limits: container(2, 16, 0), Policy: Policy{GOMAXPROCS: 40}}, 40, Explicit},

@@ -96,7 +96,7 @@ func (in *Input) size(s *Setting) {
 	}
 	minProcs := min(in.minProcs(cores, limited), affinity)
 	if n < minProcs {
-		if n = minProcs; s.Code != CPURequest {
+		if n = minProcs; s.Code != CPURequest || n > 2 { // at least 2 is part of that reason
 			s.Code = QuotaMin
 		}
 	}

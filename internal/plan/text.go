@@ -32,7 +32,7 @@ func Text(r Reason, value int64) string {
 	case QuotaNearest:
 		return rounded("to the nearest")
 	case QuotaMin:
-		return "the limit is " + cores + ", raised to the minimum"
+		return "the limit or request is " + cores + ", raised to the minimum"
 	case Affinity:
 		if r.Number <= float64(value) {
 			return "the process may run on " + plural(r.Number, "CPU")
@@ -41,7 +41,7 @@ func Text(r Reason, value int64) string {
 	case CPULimitHint:
 		return "a hint says the limit is " + cores
 	case CPURequest:
-		if value == 2 {
+		if value == 2 && r.Number*DefaultRequestFactor <= 1 {
 			cores += ", at least 2"
 		}
 		return "no limit, so Ps for the request of " + cores + "; idle CPUs beyond them stay unused"
