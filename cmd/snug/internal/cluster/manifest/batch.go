@@ -5,6 +5,7 @@ package manifest
 import (
 	"bytes"
 	"io"
+	"math"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -22,7 +23,7 @@ import (
 // again. The zero Batch is ready to use. Goroutines may read files concurrently, but only one may
 // make edits.
 type Batch struct {
-	Frugal bool // the memory of this process is bound to what is read; see collect
+	Frugal bool // the memory of this process is bound to what is read; see bound
 
 	kept  atomic.Int64 // bytes, estimated
 	read  atomic.Int64 // bytes
@@ -77,7 +78,7 @@ func fill(text []byte, r io.Reader, size int) ([]byte, error) {
 // Parse parses one file of the batch. It does not keep the text of a file that does not affect a pod.
 func (b *Batch) Parse(name string, text []byte) *File {
 	size := int64(len(text))
-	b.collect(b.read.Add(size))
+	b.bound(20<<20 + 45*b.read.Add(size))
 	if b.kept.Add(size) > maxKept {
 		b.kept.Add(-size)
 		return &File{Name: name, batch: b, Problems: []Problem{{Line: 1, Why: tooMuch}}}
@@ -91,16 +92,18 @@ func (b *Batch) Parse(name string, text []byte) *File {
 	return f
 }
 
-// collect makes the collector keep the memory of this process below a multiple of what it has read, unless GOMEMLIMIT
-// is set. A tree is up to 30 times as large as its text, and GOGC alone would double that.
-func (b *Batch) collect(read int64) {
+// bound makes the collector keep the memory of this process below a multiple of what it has read, until Release, and
+// unless GOMEMLIMIT is set. A tree is up to 30 times as large as its text, and GOGC alone would double that.
+func (b *Batch) bound(limit int64) {
 	if b.Frugal && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(20<<20 + 45*read)
+		debug.SetMemoryLimit(limit)
 	}
 }
 
-// Release gives back the memory of the trees of large files, which are not needed any more.
+// Release gives back the memory of the trees of large files, which are not needed any more, and lifts the
+// bound.
 func (b *Batch) Release() {
+	b.bound(math.MaxInt64)
 	if b.read.Load() > longText/4 {
 		debug.FreeOSMemory()
 	}

@@ -4,7 +4,9 @@ package manifest
 
 import (
 	"fmt"
+	"math"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -36,6 +38,23 @@ func TestKept(t *testing.T) {
 		t.Error("no edit can be made of it")
 	}
 	runtime.KeepAlive(f)
+}
+
+// TestFrugal: the memory is bound until Release.
+func TestFrugal(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "")
+	limit := func() int64 { return debug.SetMemoryLimit(-1) }
+	before := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(before)
+	b := Batch{Frugal: true}
+	for range 2 {
+		if b.Parse("f", []byte(onePod)); limit() == math.MaxInt64 {
+			t.Error("the memory is not bound")
+		}
+	}
+	if b.Release(); limit() != math.MaxInt64 {
+		t.Errorf("GOMEMLIMIT = %d after Release, want none", limit())
+	}
 }
 
 // TestBatchFull: documents without room are reported, and earlier ones are kept.
