@@ -4,12 +4,16 @@ package fit
 
 import (
 	"os"
+	"runtime"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/reporttest"
 	"github.com/snug-go/snug/internal/fixture"
+	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -34,6 +38,26 @@ func TestDocumentsRoundTrip(t *testing.T) {
 			}
 			checkNulls(t, l, d)
 		})
+	}
+}
+
+// TestKnobsUnread: if what a process has set itself cannot be read, the plan says so.
+func TestKnobsUnread(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("reads the live machine")
+	}
+	pid := strconv.Itoa(os.Getpid())
+	for unread, want := range map[string]int{"": 0, "permission denied": 1} {
+		at := Place{pid: flagvalue.PID(os.Getpid())}
+		q := Question{At: &at, Policy: &PolicyFlags{}, running: func(int) (plan.Now, string) { return plan.Now{}, unread }}
+		_, d, err := q.Answer(func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		gap := finding.Gap{Field: "program", File: "/proc/" + pid + "/mem", Why: "permission denied, so it is unknown what it has set itself"}
+		if n := len(slices.DeleteFunc(d.Unknown, func(g finding.Gap) bool { return g != gap })); n != want {
+			t.Errorf("%q: %d gaps, want %d", unread, n, want)
+		}
 	}
 }
 

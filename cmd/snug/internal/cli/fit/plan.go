@@ -25,8 +25,9 @@ import (
 )
 
 // NewPlan returns snug plan. running returns the knobs of a process that its own code has set, and its live
-// heap, which the plan then leaves alone as the library would; nil = a process counts as not started.
-func NewPlan(u *ui.UI, running func(pid int) plan.Now) *cobra.Command {
+// heap, which the plan then leaves alone as the library would, or why they cannot be read; nil = a process
+// counts as not started.
+func NewPlan(u *ui.UI, running func(pid int) (now plan.Now, unread string)) *cobra.Command {
 	var at Place
 	var policy PolicyFlags
 	var version versionFlag
@@ -111,7 +112,7 @@ type Question struct {
 	version versionFlag
 	exe     string
 	workers int
-	running func(pid int) plan.Now // see NewPlan
+	running func(pid int) (now plan.Now, unread string) // see NewPlan
 }
 
 // operators returns the Go variables that the operator has set, without those that `snug run`
@@ -191,7 +192,10 @@ func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Pla
 		if q.At.pid == 0 { // one Go process found here may be the program in question
 			in.Others = max(0, in.Others-1)
 		} else if file != "" && q.exe == "" && q.running != nil { // file is that of the process
-			in.Now = q.running(int(q.At.pid))
+			var unread string
+			if in.Now, unread = q.running(int(q.At.pid)); unread != "" {
+				noExe = append(noExe, finding.Gap{Field: "program", File: "/proc/" + q.At.pid.String() + "/mem", Why: unread + ", so it is unknown what it has set itself"})
+			}
 		}
 	}
 	p := plan.Decide(&in)
