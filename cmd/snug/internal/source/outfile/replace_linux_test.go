@@ -269,6 +269,25 @@ func TestLeft(t *testing.T) {
 	}
 }
 
+// TestTaken: a file is replaced, and a new one made, even if all names that can be guessed are taken.
+func TestTaken(t *testing.T) {
+	dir := t.TempDir()
+	for i := range int64(200) {
+		for _, base := range []int{10, 36} {
+			if err := os.MkdirAll(dir+"/.snug-"+strconv.FormatInt(i, base)+".tmp", 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	before := len(names(t, dir))
+	for _, text := range []string{"old", "new"} {
+		err := Replace(dir+"/file", []byte(text))
+		if got, _ := os.ReadFile(dir + "/file"); err != nil || string(got) != text || len(names(t, dir)) != before+1 {
+			t.Errorf("%q, %v, want %q", got, err, text)
+		}
+	}
+}
+
 // TestForeignLinks: what the kernel refuses with fs.protected_symlinks=1 is refused here in any case.
 func TestForeignLinks(t *testing.T) {
 	root(t)

@@ -4,6 +4,7 @@ package outfile
 
 import (
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"syscall"
@@ -50,11 +51,15 @@ func (f *temp) link(name string) error {
 	return unix.Linkat(unix.AT_FDCWD, f.self(), f.p.dir, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// named gives the file the first free name, by give. It removes files that killed processes left.
+// named gives the file the first free name, by give. It removes files that killed processes left. The last
+// name cannot be guessed: in /tmp another user may hold all others.
 func (f *temp) named(give func(name string) error) (err error) {
 	const maxNames = 100 // of processes that replace files of one directory at the same moment
-	for i := range maxNames {
-		name := ".snug-" + strconv.Itoa(i) + ".tmp"
+	for i := range uint64(maxNames) {
+		if i == maxNames-1 {
+			i = maxNames + rand.Uint64()>>1
+		}
+		name := ".snug-" + strconv.FormatUint(i, 36) + ".tmp"
 		if err = give(name); err == unix.EEXIST && f.p.remove(name) {
 			err = give(name)
 		}
