@@ -7,4 +7,6 @@ package fit
 import "github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 
 // replace is not supported here.
-func replace(files []string, read string, args, env []string) error { return cgrun.ErrNotSupported }
+func replace(_ []string, _ string, _, _ []string, _ func(string, ...any)) error {
+	return cgrun.ErrNotSupported
+}

@@ -137,7 +137,7 @@ func (r *runCommand) run(args []string) error {
 		}
 	}
 	if bare {
-		return r.cannotRun(replace(cgrun.Files(args[0], nil), file, args, env))
+		return r.cannotRun(replace(cgrun.Files(args[0], nil), file, args, env, r.ui.Note))
 	}
 	r.spec.Args, r.spec.Env = args, env
 	r.spec.Tied = true // else kill -9 of snug's process group would leave CMD running
