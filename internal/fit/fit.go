@@ -185,16 +185,12 @@ func note(text string) {
 
 // LogRun is Log for `snug run`, which sets some variables or, if dry, would.
 func LogRun(in *plan.Input, p *plan.Plan, sets map[string]bool, dry bool) {
-	var did [3]apply.Did
-	for i, name := range [...]string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC"} {
-		if sets[name] {
-			if did[i] = apply.Set; dry {
-				did[i] = apply.Would
-			}
-		}
+	did := map[bool]apply.Did{true: apply.Set}
+	if dry {
+		did[true] = apply.Would
 	}
-	Log(in, p, apply.Result{GOMAXPROCS: did[0], GOMEMLIMIT: did[1]})
-	LogSetting("GOGC", &p.GOGC, did[2])
+	Log(in, p, apply.Result{GOMAXPROCS: did[sets["GOMAXPROCS"]], GOMEMLIMIT: did[sets["GOMEMLIMIT"]]})
+	LogSetting("GOGC", &p.GOGC, did[sets["GOGC"]])
 }
 
 // LogSetting prints one decision to standard error if SNUG_LOG asks for it.

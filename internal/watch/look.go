@@ -28,7 +28,7 @@ const (
 
 // look is what the loop's goroutine keeps between polls.
 type look struct {
-	machine    machine
+	machine    machine // nil if limits cannot be read
 	start      time.Time
 	in         plan.Input
 	plan       plan.Plan
@@ -70,15 +70,10 @@ func (k *look) begin(l *Loop) {
 // poll polls once and returns the time until the next poll; 0 if there is nothing left to
 // follow.
 func (l *Loop) poll() time.Duration {
-	if l.over() {
+	if l.over() || l.machine == nil {
 		return 0
 	}
-	first := l.machine == nil
-	if first {
-		if l.machine = l.open(); l.machine == nil {
-			return 0
-		}
-	}
+	first := l.counted == 0
 	at := time.Since(l.start).Seconds()
 	before := l.waiting.Verdict
 	changed := l.read(at, first)

@@ -24,7 +24,7 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
 		cfg.Plan = plan.Decide(&cfg.Input)
 		cfg.Result = apply.Result{GOMAXPROCS: apply.Already, GOMEMLIMIT: apply.Already, OwnProcs: 3, OwnMemLimit: less(512 * mib)}
-		l := prepare(cfg, w, func() machine { return machineOf{w} })
+		l := prepare(cfg, w, machineOf{w})
 		done = make(chan struct{})
 		go l.run(done)
 		time.Sleep(1500 * time.Millisecond)
@@ -252,7 +252,7 @@ func TestUnknownFromTheStartKeepsWhatAnEarlierWatchSet(t *testing.T) {
 		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
 		cfg.Plan = plan.Decide(&cfg.Input)
 		cfg.Result = apply.Result{OwnProcs: 3, OwnMemLimit: less(512 * mib)}
-		l := prepare(cfg, w, func() machine { return machineOf{w} })
+		l := prepare(cfg, w, machineOf{w})
 		done = make(chan struct{})
 		go l.run(done)
 		time.Sleep(10 * time.Second)

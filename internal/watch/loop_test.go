@@ -208,7 +208,7 @@ func watching(w *world, cfg Config) (*Loop, chan struct{}) {
 		cfg.Result.OwnMemLimit = s.Value
 	}
 	w.log, w.when = nil, nil
-	l := prepare(cfg, w, func() machine { return m })
+	l := prepare(cfg, w, m)
 	done := make(chan struct{})
 	go l.run(done)
 	return l, done
@@ -426,7 +426,7 @@ func TestDryRunTouchesNothingAndTells(t *testing.T) {
 		l.Undo()
 		cfg := Config{Dry: true, Input: l.cfg.Input, Plan: l.cfg.Plan, OnPlan: func(u Update) { plans = append(plans, u) }}
 		cfg.Result.GOMAXPROCS, cfg.Result.GOMEMLIMIT = apply.Would, apply.Would
-		l = prepare(cfg, dry, func() machine { return machineOf{w} })
+		l = prepare(cfg, dry, machineOf{w})
 		done := make(chan struct{})
 		go l.run(done)
 		time.Sleep(2 * time.Second)

@@ -18,7 +18,7 @@ func polling(t testing.TB, parts Parts) *Loop {
 	cfg.Plan, _, _ = fit.Decide(&cfg.Input, apply.AtStart)
 	cfg.Input.Policy.Memory = plan.Memory{}
 	cfg.Result = apply.Take(cfg.Plan, true)
-	l := prepare(cfg, &cfg.Result, openMachine)
+	l := prepare(cfg, &cfg.Result, openMachine())
 	t.Cleanup(func() { l.machine.close() })
 	l.poll()
 	return l

@@ -61,7 +61,7 @@ func TestHeldProcs(t *testing.T) {
 				l, done := watching(w, cfg)
 				l.Undo()
 				cfg = l.cfg
-				l = prepare(cfg, w, func() machine { return held{machineOf{w}, &heldState{at: time.Now()}} })
+				l = prepare(cfg, w, held{machineOf{w}, &heldState{at: time.Now()}})
 				go l.run(done)
 				most, verdict, announced := 0, law.Unclear, false
 				for range 120 {
@@ -87,7 +87,7 @@ func raising(t *testing.T, w *world, onPlan func(Update)) (*Loop, chan struct{})
 	t.Helper()
 	l, done := watching(w, Config{Adapt: CPU, OnPlan: onPlan})
 	l.Undo()
-	l = prepare(l.cfg, w, func() machine { return held{machineOf{w}, &heldState{at: time.Now()}} })
+	l = prepare(l.cfg, w, held{machineOf{w}, &heldState{at: time.Now()}})
 	go l.run(done)
 	for range 60 {
 		if time.Sleep(time.Second); w.GOMAXPROCS() == 16 && l.Stats().Raised {
@@ -132,7 +132,7 @@ func TestTried(t *testing.T) {
 				tried <- struct{}{}
 			}
 		}
-		l = prepare(cfg, w, func() machine { return held{machineOf{w}, &heldState{at: time.Now()}} })
+		l = prepare(cfg, w, held{machineOf{w}, &heldState{at: time.Now()}})
 		go l.run(done)
 		<-tried
 		close(done)
@@ -221,7 +221,7 @@ func TestTheProgramsGOGC(t *testing.T) {
 		l.Undo()
 		cfg := l.cfg
 		cfg.Adapt, cfg.GC = GC, law.GCPolicy{}
-		l = prepare(cfg, gc, func() machine { return machineOf{w} })
+		l = prepare(cfg, gc, machineOf{w})
 		go l.run(done)
 		time.Sleep(5 * time.Second)
 		w.do(func() { w.heap.GOGC = 50 }) // after the first poll
@@ -244,7 +244,7 @@ func TestAGOGCThatIsRead(t *testing.T) {
 		l.Undo()
 		cfg := l.cfg
 		cfg.Adapt, cfg.GC = GC, law.GCPolicy{}
-		l = prepare(cfg, &gcKnob{world: w}, func() machine { return machineOf{w} })
+		l = prepare(cfg, &gcKnob{world: w}, machineOf{w})
 		go l.run(done)
 		time.Sleep(5500 * time.Millisecond)
 		w.do(func() { w.heap.GOGC = 70 })
@@ -268,7 +268,7 @@ func TestAGOGCThatSnugDidNotSet(t *testing.T) {
 			w.do(func() { w.heap.GOGC = 200 })
 			cfg := l.cfg
 			cfg.Adapt = adapt
-			l = prepare(cfg, w, func() machine { return machineOf{w} })
+			l = prepare(cfg, w, machineOf{w})
 			go l.run(done)
 			time.Sleep(10 * time.Second)
 			s := l.Latest().Plan.GOGC
@@ -299,7 +299,7 @@ func TestACallbackThatPanicsAtARaise(t *testing.T) {
 		}})
 		l.Undo()
 		w.do(func() { w.slow = time.Second })
-		l = prepare(l.cfg, w, func() machine { return held{machineOf{w}, &heldState{at: time.Now()}} })
+		l = prepare(l.cfg, w, held{machineOf{w}, &heldState{at: time.Now()}})
 		go l.run(done)
 		time.Sleep(time.Minute)
 		if s := l.Stats(); !s.Ended || s.Failure != "theirs" || w.GOMAXPROCS() != 2 {

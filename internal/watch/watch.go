@@ -101,7 +101,6 @@ func (k Knobs) Names() (all []string) {
 type Loop struct {
 	cfg   Config
 	knobs knobs
-	open  func() machine
 	stop  chan struct{}
 	once  sync.Once
 
@@ -132,7 +131,7 @@ type knobs interface {
 // New returns a Loop that has not started.
 func New(cfg Config) *Loop {
 	follow.Adapts()
-	l := prepare(cfg, &cfg.Result, openMachine)
+	l := prepare(cfg, &cfg.Result, nil)
 	l.stats.Ended = true
 	return l
 }
@@ -142,12 +141,10 @@ func (l *Loop) Start(done <-chan struct{}) {
 	l.mu.Lock()
 	l.stats.Ended = false
 	l.mu.Unlock()
-	var m machine
 	if !l.over() {
 		follow.Register(follower{l}, l.cfg.Dry)
-		m = l.open() // now, because the program may enter a sandbox
+		l.machine = openMachine() // now, because the program may enter a sandbox
 	}
-	l.open = func() machine { return m }
 	go l.run(done)
 }
 
@@ -176,12 +173,12 @@ func Current() *Loop {
 	return f.Loop
 }
 
-func prepare(cfg Config, k knobs, open func() machine) *Loop {
+func prepare(cfg Config, k knobs, m machine) *Loop {
 	if cfg.Poll == 0 {
 		cfg.Poll = follow.DefaultPoll
 	}
 	l := &Loop{
-		cfg: cfg, knobs: k, open: open,
+		cfg: cfg, knobs: k,
 		stop:     make(chan struct{}),
 		changed:  make(chan apply.Did, 1),
 		panicked: make(chan string, 1),
@@ -191,6 +188,7 @@ func prepare(cfg Config, k knobs, open func() machine) *Loop {
 	l.stats.GC.Share = math.NaN()
 	l.stats.Heap = law.Heap{Mapped: -1, Limit: -1, GOGC: -1}
 	l.look.begin(l)
+	l.machine = m
 	l.update = Update{Plan: l.plan, Limits: cfg.Input.Limits, GOMAXPROCS: cfg.Result.GOMAXPROCS, GOMEMLIMIT: cfg.Result.GOMEMLIMIT}
 	return l
 }
@@ -298,8 +296,8 @@ func (l *Loop) await() {
 
 // end marks the loop as ended.
 func (l *Loop) end() {
-	if m := l.open(); m != nil {
-		m.close()
+	if l.machine != nil {
+		l.machine.close()
 	}
 	l.mu.Lock()
 	l.stats.Ended = true
