@@ -107,6 +107,29 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
+// TestFilesInTurn: pages that a scan has no reads left for are those of an earlier one, and the next scan counts them.
+func TestFilesInTurn(t *testing.T) {
+	c := start(t)
+	c.says("ready")
+	a := newAgent(t, Options{})
+	scan(t, a)
+	e := a.scanner.known[c.pid()]
+	for _, known := range []float64{0, 5} {
+		e.files, e.code = known, known
+		spent := proc.NewBudget(t.Context(), proc.Amount{Time: proc.OneLook.Time}, nil)
+		for spent.Take(1) == nil {
+		}
+		a.scanner.budgets.sum, a.scanner.budgets.pods = spent, map[string]*proc.Budget{}
+		if e.lookAtFiles(a.scanner); e.files != known || e.code != known || !e.filesAt.IsZero() {
+			t.Errorf("%v: %v of files, %v of code, read %v", known, e.files, e.code, e.filesAt)
+		}
+	}
+	a.scanner.begin(t.Context(), false)
+	if e.lookAtFiles(a.scanner); e.code <= 0 || e.files < e.code || !e.filesAt.Equal(e.last.At) {
+		t.Errorf("%v of files, %v of code, read %v", e.files, e.code, e.filesAt)
+	}
+}
+
 // TestInTurn: the process for which nothing was left comes first.
 func TestInTurn(t *testing.T) {
 	for first, want := range map[int]string{0: "1 5 9", 1: "1 5 9", 2: "5 9 1", 5: "5 9 1", 9: "9 1 5", 10: "1 5 9"} {

@@ -70,7 +70,10 @@ func (e *process) lookAtFiles(s *scanner) {
 			return // it ended meanwhile
 		}
 		defer p.Close()
-		files, code := p.Files()
+		files, code, err := p.Files()
+		if err != nil {
+			return // what was known holds, and the next scan tries again
+		}
 		e.files, e.code, e.filesAt, e.filesFor = float64(files), float64(code), at, min(2*e.filesFor+10*time.Second, 10*time.Minute)
 	}
 }

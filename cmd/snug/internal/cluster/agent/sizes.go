@@ -205,12 +205,13 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 		w.CPU.Add(c.Used.N, weight)
 	}
 	x, y := first.prev.Limits, first.last.Limits
-	resident, files, code, kept := 0.0, 0.0, 0.0, -1.0
+	resident, files, code, kept, read := 0.0, 0.0, 0.0, -1.0, true
 	for i := range c.Processes {
 		resident += float64(c.Processes[i].Memory.N)
 		if e := known[c.Processes[i].PID]; e != nil {
 			files += e.files
 			code = max(code, e.code) // they may share it
+			read = read && !e.filesAt.IsZero()
 		}
 	}
 	if examine.OwnLimit(y) {
@@ -218,7 +219,11 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 	}
 	g := first.last.Go
 	used, notGo := size.InUse(resident, files, code, kept, float64(g.Mapped.N))
-	w.Used.Add(used, weight)
+	if read {
+		w.Used.Add(used, weight)
+	} else {
+		notGo = -1
+	}
 	if share, ok := observe.Throttled(x, y); ok && x != nil {
 		periods := float64(y.CPU.Throttle.Periods.N-x.CPU.Throttle.Periods.N) * weight / took
 		w.Throttle.Whole += periods
@@ -235,7 +240,7 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 	return weight, other
 }
 
-// sampleHeap adds the heap of a process that is alone in its container, in which some bytes are not Go's. The scan took place
+// sampleHeap adds the heap of a process that is alone in its container, in which some bytes are not Go's, -1 = unknown. The scan took place
 // some seconds after the one before, and weighs as much or less. other is false if what is not Go's is unknown.
 func (e *process) sampleHeap(w *needs.Workload, notGo, took, weight float64) (other bool) {
 	a, b := e.prev.Go, e.last.Go
@@ -244,6 +249,8 @@ func (e *process) sampleHeap(w *needs.Workload, notGo, took, weight float64) (ot
 	}
 	if other = b.Mapped.Known() && b.HeapLive.Known(); other {
 		w.Rest.Add(max(0, float64(b.Mapped.N)-float64(b.HeapLive.N)), weight)
+	}
+	if other = other && notGo >= 0; other {
 		w.Other.Add(notGo, weight)
 	}
 	if b.HeapGoal.Known() {

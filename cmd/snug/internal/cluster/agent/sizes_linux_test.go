@@ -18,6 +18,7 @@ func TestSizesOfProcess(t *testing.T) {
 	c := start(t)
 	c.says("ready")
 	a := newAgent(t, Options{})
+	a.scanner.named = true
 	look := func() {
 		t.Helper()
 		box, p := find(scan(t, a), c.pid())

@@ -35,7 +35,7 @@ func one(workload string, pid int) (finding.Container, *process) {
 	g.Mapped, g.Allocated = figure.New(uint64(60<<20), ""), figure.New(uint64(1<<30), "")
 	g.Collections, g.GOGC, g.GOMAXPROCS = figure.New(uint32(100), ""), figure.New(100, ""), figure.New(4, "")
 	g.CPU = figure.New(goproc.CPUClasses{GCTotal: time.Second, User: 9 * time.Second}, "")
-	return c, &process{last: observe.Moment{At: noon, Go: g}}
+	return c, &process{filesAt: noon, last: observe.Moment{At: noon, Go: g}}
 }
 
 const interval = 15 * time.Second
@@ -86,6 +86,14 @@ func TestSizes(t *testing.T) {
 	if got.Throttled.Known() || got.Quota.Known() || w.Why != "" {
 		t.Errorf("%+v", got)
 	}
+	// As long as its pages of files could not be read, its memory is unknown, and the rest is not.
+	usedFor, otherFor, liveFor, seenFor := w.Used.Seconds, w.Other.Seconds, w.Live.Seconds, w.OtherFor
+	p.filesAt = time.Time{}
+	s.add(scanOf(c), known, p.next())
+	if w.Used.Seconds > usedFor || w.Other.Seconds > otherFor || w.OtherFor > seenFor || w.Live.Seconds <= liveFor {
+		t.Errorf("its pages are not read: %+v", w)
+	}
+	p.filesAt = noon
 	// It rests: nothing is read, and it has allocated nothing.
 	p.prev, p.last = p.last, observe.Moment{At: p.last.At.Add(15 * time.Second), Go: p.last.Go}
 	c.Used.N = 0

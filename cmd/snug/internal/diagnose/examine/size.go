@@ -222,8 +222,9 @@ func (w *sizeWatch) follow(ctx context.Context, e *Examination, first *observe.M
 
 // pages reads the part of the memory that does not change often.
 func (w *sizeWatch) pages(p *proc.Process) {
-	files, code := p.Files()
-	w.files, w.code = float64(files), float64(code)
+	if files, code, err := p.Files(); err == nil {
+		w.files, w.code = float64(files), float64(code)
+	}
 }
 
 // memory adds a look at the memory.

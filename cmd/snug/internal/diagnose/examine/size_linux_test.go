@@ -70,8 +70,8 @@ func TestSize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, code := p.Files()
-		if p.Close(); code == 0 || files < code || s.Other.N < float64(code)/2 {
+		files, code, err := p.Files()
+		if p.Close(); err != nil || code == 0 || files < code || s.Other.N < float64(code)/2 {
 			t.Errorf("%v bytes are not Go's, of them files %d, code %d", s.Other.N, files, code)
 		}
 		if !strings.Contains(strings.Join(d.Unseen, "\n"), "its usual load: it had run for") {

@@ -13,23 +13,25 @@ const maxCode = 8 << 30
 
 // Files returns how many bytes of memory the process has resident in pages of files, and how many of them in files of which it
 // may run code: its executable and its libraries. The others are data. If its pages may not be read, or are too many, code is at
-// most the size of the executable. 0 = none or unknown.
+// most the size of the executable. 0 = none. The error is that of the status file, or of the sum of which the budget is a part.
 //
 // Source: proc_pid_pagemap(5), bits 61 (a page of a file) and 63 (present).
-func (p *Process) Files() (files, code int64) {
-	text, _ := p.read("status", maxStatus)
-	if files = parseSize(text, "RssFile"); files == 0 {
-		return 0, 0
+func (p *Process) Files() (files, code int64, err error) {
+	text, err := p.read("status", maxStatus)
+	if files = parseSize(text, "RssFile"); files == 0 || err != nil {
+		return 0, 0, err
 	}
-	text, err := p.maps()
-	if err == nil {
+	if text, err = p.maps(); err == nil {
 		code, err = p.present(parseCode(text))
+	}
+	if over := p.budget.Over(); over != nil && !p.budget.Spent() {
+		return 0, 0, over
 	}
 	if err != nil {
 		exe, _ := p.ExeID()
 		code = exe.Size
 	}
-	return files, min(files, code)
+	return files, min(files, code), nil
 }
 
 // readFile returns the content of a file, at most its first bytes.

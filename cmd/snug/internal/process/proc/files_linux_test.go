@@ -19,8 +19,8 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	before, code := p.Files()
-	if code <= 0 || code > before {
+	before, code, err := p.Files()
+	if err != nil || code <= 0 || code > before {
 		t.Fatalf("%d bytes of files, %d of code", before, code)
 	}
 	const size = 64 << 20
@@ -41,13 +41,28 @@ func TestFiles(t *testing.T) {
 	for i := 0; i < size; i += 4096 {
 		sum += data[i]
 	}
-	after, now := p.Files()
-	if after < before+size/2 || now > before+size/4 || sum != 0 {
+	after, now, err := p.Files()
+	if err != nil || after < before+size/2 || now > before+size/4 || sum != 0 {
 		t.Errorf("%d bytes of files, before %d; code %d, before %d", after, before, now, code)
 	}
 	for what, spans := range map[string][][2]uint64{"one": {{0, 68 << 40}}, "many": {{0, maxCode / 2}, {maxCode, 2 * maxCode}}} {
 		if n, err := p.present(spans); !errors.Is(err, ErrTooMuch) || n != 0 {
 			t.Errorf("%s: %d, %v", what, n, err)
+		}
+	}
+	// A look of its own that ends early says what it can. What others have used up says nothing.
+	for what, c := range map[string]struct {
+		own, sum Amount
+		known    bool
+	}{
+		"its own":      {Amount{Bytes: 4 << 10, Calls: 1 << 20, Time: time.Hour}, OneLook, true},
+		"a sum":        {OneLook, Amount{Bytes: 4 << 10, Calls: 1 << 20, Time: time.Hour}, false},
+		"a spent sum":  {OneLook, Amount{Time: time.Hour}, false},
+		"both at last": {OneLook, OneLook, true},
+	} {
+		p.Allow(NewBudget(t.Context(), c.own, NewBudget(t.Context(), c.sum, nil)))
+		if files, code, err := p.Files(); (err == nil) != c.known || (files > 0) != c.known || (code > 0) != c.known {
+			t.Errorf("%s: %d bytes of files, %d of code, %v", what, files, code, err)
 		}
 	}
 	p.Allow(NewBudget(t.Context(), Amount{Bytes: 1 << 20, Calls: 3, Time: time.Hour}, nil))

@@ -115,7 +115,7 @@ func StatOf(int) (Stat, error) { return Stat{}, ErrNotLinux }
 func CodeOf(int) int64 { return 0 }
 
 // Files needs Linux.
-func (*Process) Files() (files, code int64) { return 0, 0 }
+func (*Process) Files() (files, code int64, err error) { return 0, 0, ErrNotLinux }
 
 // Entries needs Linux.
 func Entries() ([]Entry, error) { return nil, ErrNotLinux }
