@@ -135,7 +135,7 @@ func (h *Headers) str(r io.ReaderAt, order binary.ByteOrder, pointer, addr uint6
 }
 
 // maxRecorded bounds the recorded texts, in bytes. Programs with a thousand modules have 100 KB.
-const maxRecorded = 16 << 20
+const maxRecorded = 1 << 20
 
 func word(order binary.ByteOrder, size uint64, b []byte) uint64 {
 	if size == 4 {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"debug/elf"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,6 +70,19 @@ func TestBuildInfo(t *testing.T) {
 	}
 	if compared < 3 {
 		t.Errorf("%d programs compared", compared)
+	}
+}
+
+// TestBuildInfoLong: a text that is longer than that of any program is none.
+func TestBuildInfoLong(t *testing.T) {
+	for size, known := range map[int]bool{8: true, maxRecorded: true, maxRecorded + 1: false, 16 << 20: false} {
+		text := append(make([]byte, 0, size+64), "\xff Go buildinf:\x08\x02"...)
+		text = binary.AppendUvarint(append(text, make([]byte, 16)...), uint64(size))
+		text = append(append(text, strings.Repeat("v", size)...), 0)
+		h := &Headers{Order: binary.LittleEndian, Programs: []ProgramHeader{{Type: SegmentLoad, Flags: flagWrite, Filesz: uint64(len(text)), Memsz: uint64(len(text))}}}
+		if info := h.BuildInfo(bytes.NewReader(text)); (info != nil) != known || known && len(info.GoVersion) != size {
+			t.Errorf("a version of %d bytes: known %t", size, info != nil)
+		}
 	}
 }
 

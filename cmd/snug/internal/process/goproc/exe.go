@@ -162,13 +162,20 @@ func recorded(r io.ReaderAt) *debug.BuildInfo {
 	return info
 }
 
+// maxText and maxSettings bound what is kept of one recorded text, in bytes: a file may claim anything. All settings
+// that Go has take some hundred bytes.
+const maxText, maxSettings = 256, 4096
+
+// clip returns the beginning of a recorded text, and keeps nothing else of it alive.
+func clip(s string, most int) string { return strings.Clone(s[:min(len(s), most)]) }
+
 // fromBuildInfo returns what the go command recorded in a program.
 func fromBuildInfo(info *debug.BuildInfo) Exe {
-	e := Exe{IsGo: true, GoVersion: info.GoVersion, Main: info.Path}
+	e := Exe{IsGo: true, GoVersion: clip(info.GoVersion, maxText), Main: clip(info.Path, maxText)}
 	e.Minor, _ = ParseVersion(info.GoVersion)
 	for _, s := range info.Settings {
 		if s.Key == "DefaultGODEBUG" {
-			e.GODEBUG = parseGODEBUG(s.Value)
+			e.GODEBUG = parseGODEBUG(clip(s.Value, maxSettings))
 		}
 	}
 	version := func(m *debug.Module) string {
@@ -178,7 +185,7 @@ func fromBuildInfo(info *debug.BuildInfo) Exe {
 		if m.Version == "" {
 			return "(devel)"
 		}
-		return m.Version
+		return clip(m.Version, maxText)
 	}
 	for _, m := range info.Deps {
 		switch {

@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 func TestParseVersion(t *testing.T) {
@@ -72,6 +73,27 @@ func TestFromBuildInfo(t *testing.T) {
 				t.Errorf("%+v, aware %v; want minor %d, aware %v", e, e.ContainerAware(), c.minor, c.aware)
 			}
 		})
+	}
+}
+
+// TestClipped: what a file claims is kept in part, and keeps nothing else in memory.
+func TestClipped(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	module := func(path string) *debug.Module { return &debug.Module{Path: path, Version: long} }
+	info := &debug.BuildInfo{
+		GoVersion: "go1.26.8 " + long, Path: long, Settings: []debug.BuildSetting{{Key: "DefaultGODEBUG", Value: "asynctimerchan=1," + long + "=1"}},
+		Deps: []*debug.Module{module("go.uber.org/automaxprocs"), module("github.com/KimMachineGun/automemlimit"), module("github.com/snug-go/snug")},
+	}
+	e := fromBuildInfo(info)
+	for what, c := range map[string][2]string{
+		"version": {e.GoVersion, info.GoVersion}, "main": {e.Main, long}, "automaxprocs": {e.Automaxprocs, long}, "automemlimit": {e.Automemlimit, long}, "snug": {e.Snug, long},
+	} {
+		if len(c[0]) != maxText || !strings.HasPrefix(c[1], c[0]) || unsafe.StringData(c[0]) == unsafe.StringData(c[1]) {
+			t.Errorf("%s: %d bytes", what, len(c[0]))
+		}
+	}
+	if e.Minor != 26 || len(e.GODEBUG) != 1 || e.GODEBUG["asynctimerchan"] != "1" {
+		t.Errorf("%d, %d settings", e.Minor, len(e.GODEBUG))
 	}
 }
 
