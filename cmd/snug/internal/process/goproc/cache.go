@@ -27,13 +27,13 @@ type Cache struct {
 	alone    map[alone]bool   // programs without Go
 }
 
-// maxPrograms bounds the memory of a snug that runs for months.
-const maxPrograms = 4096
+// maxPrograms, and maxUsers for each program, bound the memory of a snug that runs for months.
+const maxPrograms, maxUsers = 4096, 64
 
 // makeRoom forgets any entry of a full map, and not all: a process with many files must not make snug read everything again.
-func makeRoom[K comparable, V any](m map[K]V) {
+func makeRoom[K comparable, V any](m map[K]V, most int) {
 	for k := range m {
-		if len(m) < maxPrograms {
+		if len(m) < most {
 			break
 		}
 		delete(m, k)
@@ -108,7 +108,7 @@ func (c *Cache) program(p *proc.Process) (*program, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	makeRoom(c.programs)
+	makeRoom(c.programs, maxPrograms)
 	if c.programs[id] == nil {
 		c.programs[id] = &program{exe: exe, images: map[int]*image{}, failed: map[int]int{}}
 	}
@@ -123,6 +123,8 @@ func (c *Cache) image(p *proc.Process, of *program, uid int, mem io.ReaderAt, en
 	if im := of.images[uid]; im != nil {
 		return im, im.err
 	}
+	makeRoom(of.images, maxUsers)
+	makeRoom(of.failed, maxUsers)
 	f, id, err := p.OpenExe()
 	if err != nil {
 		return nil, err

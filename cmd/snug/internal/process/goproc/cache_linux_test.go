@@ -138,6 +138,26 @@ func TestCacheDisk(t *testing.T) {
 	})
 }
 
+// TestCacheUsers: what is kept of a program is bounded, by however many users it runs.
+func TestCacheUsers(t *testing.T) {
+	target := startTarget(t, exec.Command(buildTarget(t, how{goLine: "1.26"})), "GOMAXPROCS=7")
+	c := NewCache("")
+	look(t, target.cmd.Process.Pid, c)
+	for _, of := range c.programs {
+		clear(of.images)
+		for uid := range 10000 {
+			of.images[-uid], of.failed[-uid] = &image{}, 1
+		}
+		delete(of.images, os.Getuid())
+		if f := look(t, target.cmd.Process.Pid, c); f.GOMAXPROCS.N != 7 || of.images[os.Getuid()] != f.image {
+			t.Errorf("%+v", f.GOMAXPROCS)
+		}
+		if len(of.images) != maxUsers || len(of.failed) >= maxUsers {
+			t.Errorf("%d images, %d failed", len(of.images), len(of.failed))
+		}
+	}
+}
+
 // TestCacheKey checks that a build ID chosen by a build system does not identify a program.
 func TestCacheKey(t *testing.T) {
 	d := &disk{dir: "/none"}

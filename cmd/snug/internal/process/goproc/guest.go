@@ -82,7 +82,7 @@ func (c *Cache) Guest(p *proc.Process) (Guest, error) {
 	if all && key.code > 0 && len(objects) > 0 && p.Same() == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		makeRoom(c.alone)
+		makeRoom(c.alone, maxPrograms)
 		c.alone[key] = true
 	}
 	return Guest{}, nil
@@ -112,7 +112,7 @@ func (c *Cache) guest(p *proc.Process, o proc.Object) (g Guest, read bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	makeRoom(c.objects)
+	makeRoom(c.objects, maxPrograms)
 	c.objects[key] = g
 	return g, true
 }
