@@ -34,27 +34,33 @@ func boundsOf(limit int64, files int) bounds {
 }
 
 // ownMemory reads the memory of the agent's own container.
-type ownMemory struct{ h *limits.Handle }
+type ownMemory struct {
+	h           *limits.Handle
+	used, limit int64 // as last read
+}
 
-// read returns the bytes in use that the kernel cannot reclaim, and the limit; 0 = unknown, or none.
+// read returns the bytes in use that the kernel cannot reclaim, and the limit; 0 = none, or never known. What cannot be read
+// is as it was: reads fail where memory is short, and no limit would lift all bounds then.
 func (m *ownMemory) read() (used, limit int64) {
 	if m.h == nil {
-		h, err := limits.Open(limits.Process{})
-		if err != nil {
-			return 0, 0
+		m.h, _ = limits.Open(limits.Process{})
+	}
+	if l, err := m.h.Read(limits.Unreclaimable); err == nil {
+		m.take(&l.Memory)
+	}
+	return m.used, m.limit
+}
+
+func (m *ownMemory) take(now *limits.Memory) {
+	if used, ok := now.Unreclaimable.Get(); ok {
+		m.used = used
+		if own := ownBytes(); own > 0 {
+			m.used = min(used, own) // with v1 the kernel counts caches of closed files, which it can reclaim
 		}
-		m.h = h
 	}
-	l, err := m.h.Read(limits.Unreclaimable)
-	if err != nil {
-		return 0, 0
+	if limit, _ := now.Hard.Get(); now.Hard.State != limits.Unknown {
+		m.limit = limit
 	}
-	used, _ = l.Memory.Unreclaimable.Get()
-	limit, _ = l.Memory.Hard.Get()
-	if own := ownBytes(); own > 0 {
-		used = min(used, own) // with v1 the kernel counts caches of closed files, which it can reclaim
-	}
-	return used, limit
 }
 
 func (m *ownMemory) close() { m.h.Close() }

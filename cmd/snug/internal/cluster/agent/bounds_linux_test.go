@@ -5,6 +5,8 @@ package agent
 import (
 	"strings"
 	"testing"
+
+	"github.com/snug-go/snug/limits"
 )
 
 // TestBoundsOf: what an agent allows itself fits together into its memory limit, with a tenth or more left.
@@ -73,5 +75,22 @@ func TestOwnMemory(t *testing.T) {
 	used, limit := m.read()
 	if used < 0 || limit < 0 || limit > 0 && used == 0 {
 		t.Errorf("%d of %d bytes in use", used, limit)
+	}
+	unread := limits.Value[int64]{}
+	for i, c := range []struct {
+		used, hard limits.Value[int64]
+		limit      int64
+		known      bool
+	}{
+		{unread, unread, 0, false}, {limits.Of[int64](1), limits.Of[int64](100), 100, true}, {unread, unread, 100, true},
+		{unread, limits.Of[int64](200), 200, true}, {limits.Of[int64](1), limits.NoLimit[int64](), 0, true},
+	} {
+		if i == 0 {
+			m.used, m.limit = 0, 0
+		}
+		m.take(&limits.Memory{Unreclaimable: c.used, Hard: c.hard})
+		if m.limit != c.limit || (m.used == 1) != c.known {
+			t.Errorf("step %d: %d of %d bytes in use", i, m.used, m.limit)
+		}
 	}
 }
