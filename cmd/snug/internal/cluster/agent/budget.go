@@ -27,11 +27,11 @@ const (
 )
 
 var (
-	// sumOfLooks is for new processes, the files that a process has mapped, and a heap: less than a second of CPU time.
+	// sumOfLooks is for new processes, and the files that a process has mapped: less than a second of CPU time.
 	sumOfLooks = proc.Amount{Bytes: 512 << 20, Calls: 1 << 18, Time: proc.OneLook.Time * 10}
 	// knownLook is for a process that is known to be Go.
 	knownLook = proc.Amount{Bytes: 16 << 20, Calls: 1 << 12, Time: proc.OneLook.Time}
-	// heapLook is for a heap profile.
+	// heapLook is for a heap profile, of which there is one in heapPace: it is no part of a sum either.
 	heapLook = proc.Amount{Bytes: 160 << 20, Calls: 1 << 16, Time: proc.OneLook.Time}
 )
 

@@ -107,6 +107,15 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
+// spent returns a budget that is used up.
+func spent(t *testing.T) *proc.Budget {
+	b := proc.NewBudget(t.Context(), proc.Amount{Time: proc.OneLook.Time}, nil)
+	if b.Take(1) == nil {
+		t.Error("there is room")
+	}
+	return b
+}
+
 // TestFilesInTurn: pages that a scan has no reads left for are those of an earlier one, and the next scan counts them.
 func TestFilesInTurn(t *testing.T) {
 	c := start(t)
@@ -116,10 +125,7 @@ func TestFilesInTurn(t *testing.T) {
 	e := a.scanner.known[c.pid()]
 	for _, known := range []float64{0, 5} {
 		e.files, e.code = known, known
-		spent := proc.NewBudget(t.Context(), proc.Amount{Time: proc.OneLook.Time}, nil)
-		for spent.Take(1) == nil {
-		}
-		a.scanner.budgets.sum, a.scanner.budgets.pods = spent, map[string]*proc.Budget{}
+		a.scanner.budgets.sum, a.scanner.budgets.pods = spent(t), map[string]*proc.Budget{}
 		if e.lookAtFiles(a.scanner); e.files != known || e.code != known || !e.filesAt.IsZero() {
 			t.Errorf("%v: %v of files, %v of code, read %v", known, e.files, e.code, e.filesAt)
 		}

@@ -177,7 +177,7 @@ func (a *Agent) readHeap(c *finding.Container) *finding.LastHeap {
 		Memory: c.Unreclaimable.N, Limit: c.MemoryLimit.N, Holders: []finding.HeapHolder{},
 	}
 	begin := cpuTime()
-	err = holding(p, proc.NewBudget(a.scanner.budgets.ctx, heapLook, a.scanner.budgets.sum), h)
+	err = holding(p, proc.NewBudget(a.scanner.budgets.ctx, heapLook, nil), h)
 	if p.Same() != nil {
 		return nil // it ended meanwhile
 	}
