@@ -14,8 +14,8 @@ import (
 )
 
 // What a scan reads of processes is bounded for each process, for each pod and in all: a process cannot make a scan
-// long, and pods cannot take the scan from each other. A Go process that is known costs little, so it is not part of a
-// sum, and its figures are as old as the last scan whatever others do.
+// long, and pods cannot take the scan from each other. A Go process that is known costs little, so it is only part of the sum
+// of its pod, and its figures are as old as the last scan whatever other pods do.
 
 const (
 	// podPart is the part of a scan's budget that a pod has, or a cgroup outside of pods.
@@ -27,22 +27,43 @@ const (
 )
 
 var (
-	// sumOfLooks is for new processes, and the files that a process has mapped: less than a second of CPU time.
+	// sumOfLooks is for new processes, and the libraries that a process has mapped: less than a second of CPU time.
 	sumOfLooks = proc.Amount{Bytes: 512 << 20, Calls: 1 << 18, Time: proc.OneLook.Time * 10}
-	// knownLook is for a process that is known to be Go.
+	// knownLook is for a process that is known to be Go, knownPart for all of a pod. Such a look usually takes some kilobytes.
 	knownLook = proc.Amount{Bytes: 16 << 20, Calls: 1 << 12, Time: proc.OneLook.Time}
+	knownPart = proc.Amount{Bytes: 64 << 20, Calls: 1 << 15, Time: proc.OneLook.Time * 10}
 	// heapLook is for a heap profile, of which there is one in heapPace: it is no part of a sum either.
 	heapLook = proc.Amount{Bytes: 160 << 20, Calls: 1 << 16, Time: proc.OneLook.Time}
 )
 
 // budgets are those of one scan.
 type budgets struct {
-	ctx  context.Context
-	sum  *proc.Budget
+	ctx   context.Context
+	share               // of processes of which more may be read than of one that is known
+	known share         // of those that are
+	gaps  []finding.Gap // names processes that were skipped
+	late  int           // the first process for which nothing was left of the sum; 0 = there was enough
+}
+
+// share is what pods may have read of their processes.
+type share struct {
+	sum  *proc.Budget            // of all pods; nil = it has no bound
 	part proc.Amount             // of a pod
-	pods map[string]*proc.Budget // by pod, container or cgroup
-	gaps []finding.Gap           // names processes that were skipped
-	late int                     // the first process for which nothing was left of the sum; 0 = there was enough
+	pods map[string]*proc.Budget // by podOf
+}
+
+// look returns the budget of a look at a process, as a part of its pod's.
+func (s *share) look(ctx context.Context, a proc.Amount, pod string) *proc.Budget {
+	if s.pods[pod] == nil {
+		s.pods[pod] = proc.NewBudget(ctx, s.part, s.sum)
+	}
+	return proc.NewBudget(ctx, a, s.pods[pod])
+}
+
+// podOf returns the pod, container or cgroup of a /proc/PID/cgroup.
+func podOf(group string) string {
+	at := podid.Parse(group)
+	return cmp.Or(at.PodUID, at.ContainerID, "~"+ownGroup(group))
 }
 
 // begin makes the budgets of a scan; whole = the sum is without a bound.
@@ -52,19 +73,15 @@ func (s *scanner) begin(ctx context.Context, whole bool) {
 		sum = proc.Amount{Bytes: 1 << 62, Calls: 1 << 62, Time: sum.Time * 100}
 	}
 	part := proc.Amount{Bytes: sum.Bytes / podPart, Calls: sum.Calls / podPart, Time: sum.Time}
-	s.budgets = budgets{ctx: ctx, sum: proc.NewBudget(ctx, sum, nil), part: part, pods: map[string]*proc.Budget{}, gaps: []finding.Gap{}}
+	s.budgets = budgets{
+		ctx: ctx, share: share{proc.NewBudget(ctx, sum, nil), part, map[string]*proc.Budget{}},
+		known: share{nil, knownPart, map[string]*proc.Budget{}}, gaps: []finding.Gap{},
+	}
 }
 
 // budget returns the budget of a look at a process of which more may be read than of one that is known, as a part of its pod's.
 func (s *scanner) budget(a proc.Amount, group string) *proc.Budget {
-	at := podid.Parse(group)
-	key := cmp.Or(at.PodUID, at.ContainerID, "~"+ownGroup(group))
-	pod := s.budgets.pods[key]
-	if pod == nil {
-		pod = proc.NewBudget(s.budgets.ctx, s.budgets.part, s.budgets.sum)
-		s.budgets.pods[key] = pod
-	}
-	return proc.NewBudget(s.budgets.ctx, a, pod)
+	return s.budgets.look(s.budgets.ctx, a, podOf(group))
 }
 
 // again returns the scan in which a look is repeated for which its budget was not enough, and why it was not: the next
@@ -81,11 +98,16 @@ func (s *scanner) tooMuch(pid int, why string, r *result) {
 	r.processes++
 	r.skipped[skipMuch]++
 	s.noteUnseen(pid)
-	if len(s.budgets.gaps) < maxMuch {
-		s.budgets.gaps = append(s.budgets.gaps, finding.Gap{Field: "process", File: "/proc/" + strconv.Itoa(pid), Why: why})
-	}
+	s.gap(pid, why)
 	if s.budgets.late == 0 && s.budgets.sum.Over() != nil {
 		s.budgets.late = pid
+	}
+}
+
+// gap names a process of which something is unknown because of its budget.
+func (s *scanner) gap(pid int, why string) {
+	if len(s.budgets.gaps) < maxMuch {
+		s.budgets.gaps = append(s.budgets.gaps, finding.Gap{Field: "process", File: "/proc/" + strconv.Itoa(pid), Why: why})
 	}
 }
 

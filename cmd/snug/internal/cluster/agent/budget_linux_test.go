@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
@@ -125,7 +126,7 @@ func TestFilesInTurn(t *testing.T) {
 	e := a.scanner.known[c.pid()]
 	for _, known := range []float64{0, 5} {
 		e.files, e.code = known, known
-		a.scanner.budgets.sum, a.scanner.budgets.pods = spent(t), map[string]*proc.Budget{}
+		a.scanner.budgets.known.pods[e.pod] = spent(t)
 		if e.lookAtFiles(a.scanner); e.files != known || e.code != known || !e.filesAt.IsZero() {
 			t.Errorf("%v: %v of files, %v of code, read %v", known, e.files, e.code, e.filesAt)
 		}
@@ -133,6 +134,57 @@ func TestFilesInTurn(t *testing.T) {
 	a.scanner.begin(t.Context(), false)
 	if e.lookAtFiles(a.scanner); e.code <= 0 || e.files < e.code || !e.filesAt.Equal(e.last.At) {
 		t.Errorf("%v of files, %v of code, read %v", e.files, e.code, e.filesAt)
+	}
+}
+
+// TestKnownInTurn: of a pod that lets read too much of its known processes, each keeps the figures that it had, and is named.
+// What is read of other pods stays the same.
+func TestKnownInTurn(t *testing.T) {
+	c := start(t)
+	c.says("ready")
+	a := newAgent(t, Options{})
+	scan(t, a)
+	s, e := a.scanner, a.scanner.known[c.pid()]
+	for i, spend := range []bool{false, true, true, false} {
+		s.begin(t.Context(), false)
+		pod := "another"
+		if spend {
+			pod = e.pod
+		}
+		for s.budgets.known.look(t.Context(), knownLook, pod).Take(1<<20) == nil {
+		}
+		before := e.last.Go
+		if !e.again(s) || (e.last.Go == before) != spend || e.last.Go.GOMAXPROCS.N != 3 || (len(s.budgets.gaps) == 1) != spend {
+			t.Errorf("look %d: kept %t, %+v, %+v", i, e.last.Go == before, e.last.Go.GOMAXPROCS, s.budgets.gaps)
+		}
+	}
+	c.cmd.Process.Kill()
+	c.cmd.Wait()
+	if s.budgets.known.pods[e.pod] = spent(t); e.again(s) {
+		t.Error("it has ended, and is known")
+	}
+}
+
+// TestEvicted: a known process whose program the cache has forgotten is read as at the first look.
+func TestEvicted(t *testing.T) {
+	c := start(t)
+	c.says("ready")
+	a := newAgent(t, Options{})
+	scan(t, a)
+	defer func(was proc.Amount) { knownLook = was }(knownLook)
+	knownLook = proc.Amount{Bytes: 256 << 10, Calls: 200, Time: proc.OneLook.Time}
+	s, e := a.scanner, a.scanner.known[c.pid()]
+	for _, forget := range []bool{false, true} {
+		if forget {
+			s.files = goproc.NewCache("")
+		}
+		for s.tick++; !s.due(e.last.Go, wholeEvery); s.tick++ {
+		}
+		s.begin(t.Context(), false)
+		before := e.last.Go
+		if !e.again(s) || e.last.Go == before || e.last.Go.GOMAXPROCS.N != 3 || s.files.Len() == 0 {
+			t.Errorf("forgotten %t: %+v", forget, e.last.Go.GOMAXPROCS)
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ type process struct {
 	closed  bool          // p is opened again at each scan
 	group   string        // its /proc/PID/cgroup; "" = unknown
 	key     string        // of the group
+	pod     string        // podOf it
 	in      *group        // of the last scan
 	tick    int           // the last scan that found it
 	moments []earlier     // of the window, spaced; the first is its beginning
@@ -65,7 +66,7 @@ type process struct {
 // lookAtFiles reads the resident pages of files: often at the start, then rarely, because they hardly change.
 func (e *process) lookAtFiles(s *scanner) {
 	if at := e.last.At; at.Sub(e.filesAt) >= e.filesFor {
-		p, err := proc.OpenWithin(e.last.Go.Pid, s.budget(proc.OneLook, e.group))
+		p, err := proc.OpenWithin(e.last.Go.Pid, s.budgets.known.look(s.budgets.ctx, proc.OneLook, e.pod))
 		if err != nil {
 			return // it ended meanwhile
 		}
@@ -107,7 +108,7 @@ func (e *process) again(s *scanner) bool {
 	if !e.closed && s.keepsProcesses() {
 		e.p.KeepStat()
 	}
-	e.p.Allow(proc.NewBudget(s.budgets.ctx, knownLook, nil))
+	e.p.Allow(s.budgets.known.look(s.budgets.ctx, knownLook, e.pod))
 	// What worked a scan ago probably works still: its state is read with its memory.
 	rests, whole := e.rested && !isYoung(before) && before.Rests(e.p), wholeEvery
 	if rests {
@@ -116,9 +117,18 @@ func (e *process) again(s *scanner) bool {
 	g := before
 	switch {
 	case s.due(before, whole), before.Hint == "" && !before.GOMAXPROCS.Known() && !s.outside && isYoung(before):
+		if id, err := e.p.ExeID(); err == nil {
+			if _, known := s.files.IsGo(id); !known { // the cache had no room for its program: this is like its first look
+				e.p.Allow(s.budget(proc.OneLook, e.group))
+			}
+		}
 		g = s.look(e.p)
 	case !rests || s.due(before, restEvery):
 		g = before.Again(e.p)
+	}
+	if b := e.p.Budget(); b.Over() != nil && !b.Spent() && e.p.Same() == nil {
+		g = before
+		s.gap(g.Pid, "the scan has read enough of its pod or of others: its figures are those of an earlier one")
 	}
 	if g.Err != nil || !g.Exe.IsGo {
 		return false
@@ -156,7 +166,7 @@ func (e *process) note(s *scanner, g *goproc.Facts) {
 // moved records that a process has changed its cgroups. The new limits and counters are not
 // comparable with the old ones, and the change is no resize.
 func (e *process) moved(text string) {
-	e.group, e.key = text, keyOfGroup(text)
+	e.group, e.key, e.pod = text, keyOfGroup(text), podOf(text)
 	e.quota, e.memory = changing[float64]{}, changing[int64]{}
 	e.last.Limits, e.moments = nil, nil
 }
