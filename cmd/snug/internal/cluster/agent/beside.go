@@ -13,6 +13,9 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
+// unlisted is Go code in a process beyond the maxOthers that are listed.
+var unlisted = &finding.Unsupported{}
+
 // lookBeside looks for Go code beside the executable of a process that is not a Go program. It reads
 // the process's mappings only if the process has mapped code since the last look, and if no process of
 // the same program without Go had as much.
@@ -38,17 +41,23 @@ func (s *scanner) lookBeside(pid int, o *other) {
 		o.code = -1
 		o.due, o.much = s.again(b)
 	} else if g.Guest.Path != "" {
-		g.Path, _, _ = p.Exe()
-		o.beside = new(observe.Unsupported(&g))
+		if o.beside, s.besides = unlisted, s.besides+1; s.besides <= maxOthers {
+			g.Path, _, _ = p.Exe()
+			o.beside = new(observe.Unsupported(&g))
+		}
 	}
 }
 
-// unsupported returns the processes with Go code beside their executable, with their containers.
+// unsupported returns the processes with Go code beside their executable, with their containers, and counts them.
 func (a *Agent) unsupported() []finding.UnsupportedHere {
 	list, s := []finding.UnsupportedHere{}, a.scanner
+	s.besides = 0
 	for _, pid := range slices.Sorted(maps.Keys(s.others)) {
 		o := s.others[pid]
 		if o.beside == nil {
+			continue
+		}
+		if s.besides++; o.beside == unlisted {
 			continue
 		}
 		at := podid.Parse(s.groupOf(pid))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -54,6 +55,34 @@ func TestBesideGone(t *testing.T) {
 	s.begin(t.Context(), false)
 	if s.lookBeside(1<<30, &o); o.code != -1 || o.beside != nil {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestBesideMany: the list of processes that load Go is bounded, and says how many it lacks. A container of one that is not
+// listed is none without Go all the same.
+func TestBesideMany(t *testing.T) {
+	pid, _, load := goprogram.Beside(t)
+	load()
+	a := newAgent(t, Options{})
+	s := a.scanner
+	s.begin(t.Context(), false)
+	for i := range maxOthers + 2 {
+		o := other{}
+		if i < 2 || i >= maxOthers-1 {
+			s.besides = i
+			s.lookBeside(pid, &o)
+		} else {
+			o.beside = &finding.Unsupported{PID: pid}
+		}
+		if listed := i < maxOthers; o.beside == nil || (o.beside != unlisted) != listed {
+			t.Errorf("process %d: %+v", i, o.beside)
+		}
+		s.others[1<<23+i] = o
+	}
+	d := a.document(&result{})
+	want := finding.Gap{Field: "unsupported", File: "/proc", Why: "2 more processes with Go in a library are not listed"}
+	if len(d.Unsupported) != maxOthers || s.besides != maxOthers+2 || !slices.Contains(d.Unknown, want) {
+		t.Errorf("%d are listed of %d, %+v", len(d.Unsupported), s.besides, d.Unknown)
 	}
 }
 

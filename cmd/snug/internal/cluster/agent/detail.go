@@ -25,6 +25,8 @@ const (
 	fullShare, roomyShare = 80, 75
 	// checkEvery is the number of new processes after which the memory is looked at again.
 	checkEvery = 64
+	// fewShare is the share of the processes that may be known, in percent, below which they are not what fills the memory.
+	fewShare = 25
 	// growEvery is the least time between two steps up, in scans.
 	growEvery = 8
 )
@@ -35,7 +37,9 @@ func (s *scanner) fits(used, limit int64, r *result) {
 	case limit <= 0:
 		s.most = 0
 	case used >= limit/100*fullShare && (s.shed == 0 || s.tick > s.shed+1):
-		s.shed, s.most = s.tick, max(1, len(s.known)*3/4)
+		if s.shed = s.tick; len(s.known)*100 >= s.bounds.processes*fewShare {
+			s.most = max(1, len(s.known)*3/4)
+		}
 		defer debug.FreeOSMemory()
 	case s.most < s.bounds.processes && used < limit/100*roomyShare && s.tick >= s.shed+growEvery:
 		s.shed, s.most = s.tick, min(s.bounds.processes, s.most+max(1, s.most/8))

@@ -106,6 +106,13 @@ func TestFits(t *testing.T) {
 			t.Errorf("with %d: at most %d, want %d; left out %s, want %s", c.used, s.most, c.most, out, c.out)
 		}
 	}
+	// Few processes are not what fills the memory, and nothing is gained without them.
+	s.bounds.processes = 4*len(s.known) + 1
+	was := s.most
+	s.tick += growEvery
+	if s.fits(900, 1000, &result{}); s.most != was || s.shed != s.tick || len(s.known) == 0 {
+		t.Errorf("with few: at most %d, want %d", s.most, was)
+	}
 	if s.fits(0, 0, &result{}); s.most != 0 {
 		t.Errorf("without a limit at most %d", s.most)
 	}

@@ -30,6 +30,9 @@ func (a *Agent) document(r *result) *finding.Node {
 		Containers: []finding.Container{}, Others: []finding.OtherContainer{}, Heaps: []finding.LastHeap{}, Skipped: []finding.Left{}, Unknown: s.budgets.gaps,
 		Unsupported: a.unsupported(),
 	}
+	if left := s.besides - len(d.Unsupported); left > 0 {
+		d.Unknown = append(d.Unknown, finding.Gap{Field: "unsupported", File: "/proc", Why: strconv.Itoa(left) + " more processes with Go in a library are not listed"})
+	}
 	if s.outside {
 		d.Lost = append(d.Lost, lost...)
 	}

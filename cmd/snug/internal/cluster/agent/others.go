@@ -20,7 +20,7 @@ const (
 	// script may start a Go program later. A Go process must run as long to count as the
 	// container's program: probes, and the program that starts the container, do not count.
 	settledAfter = time.Minute
-	// maxOthers bounds the list.
+	// maxOthers bounds this list, and that of processes with Go code beside their executable.
 	maxOthers = 2000
 )
 

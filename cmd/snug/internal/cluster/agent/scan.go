@@ -52,12 +52,13 @@ type scanner struct {
 	budgets  budgets       // of this scan
 	named    bool          // containers have names, so the document lists those without Go too
 
-	tick   int
-	known  map[int]*process
-	open   int // of known, those that stay open
-	others map[int]other
-	groups map[string]*group // by the text of /proc/PID/cgroup
-	at     time.Time         // of the last scan
+	tick    int
+	known   map[int]*process
+	open    int // of known, those that stay open
+	others  map[int]other
+	besides int               // of others, those with Go code beside their executable
+	groups  map[string]*group // by the text of /proc/PID/cgroup
+	at      time.Time         // of the last scan
 
 	most    int               // Go processes that may be known; 0 = no bound
 	out     map[string]*crowd // by the keys of groups
