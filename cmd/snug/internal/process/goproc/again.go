@@ -51,7 +51,7 @@ func (f *Facts) Again(p *proc.Process) *Facts {
 func (f *Facts) Rests(p *proc.Process) bool { return p.Still(&f.Stat) }
 
 func (f *Facts) again(p *proc.Process, before *Facts) error {
-	stat, cpus, err := p.StatAffinity()
+	stat, cpus, err := p.StatAffinity(before.CPUs)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
+	"github.com/snug-go/snug/limits"
 )
 
 // TestAgain checks that Again sees new settings and keeps what stays the same.
@@ -65,6 +66,23 @@ func TestAgain(t *testing.T) {
 		}
 		if f := first.Again(p); f.CPUs != first.CPUs {
 			t.Errorf("with its main thread pinned it may run on %d CPUs, want %d", f.CPUs, first.CPUs)
+		}
+		// If the other threads cannot be listed, that number holds, and it is not 1 from then on.
+		other, err := proc.OpenWithin(p.Pid(), proc.NewBudget(t.Context(), proc.Amount{Time: time.Hour}, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		if n, err := other.Affinity(0); !errors.Is(err, proc.ErrTooMuch) {
+			t.Errorf("without its other threads: %d, %v", n, err)
+		}
+		if f := first.Again(other); f.CPUs != first.CPUs {
+			t.Errorf("without its other threads it may run on %d CPUs, want %d", f.CPUs, first.CPUs)
+		}
+		other.Allow(p.Budget())
+		n, err := other.Affinity(0)
+		if l, wrong := limits.Read(limits.Process{PID: p.Pid()}); wrong != nil || err != nil || n != first.CPUs || l.CPU.Affinity != limits.Of(n) {
+			t.Errorf("after that: %d, %v; package limits: %+v, %v", n, err, l.CPU.Affinity, wrong)
 		}
 		tasks, err := os.ReadDir("/proc/" + strconv.Itoa(p.Pid()) + "/task")
 		if err != nil {

@@ -173,7 +173,7 @@ func (f *Facts) look(p *proc.Process, files *Cache, memory bool) error {
 		return err
 	}
 	f.Status, _ = status(p)
-	f.CPUs, _ = p.Affinity()
+	f.CPUs, _ = p.Affinity(0)
 	if f.Env, err = p.Environ(); err != nil && errors.Is(err, proc.ErrGone) {
 		return err
 	}

@@ -61,7 +61,7 @@ func (*Process) IO() (IO, error) { return IO{}, ErrNotLinux }
 func (*Process) Still(*Stat) bool { return false }
 
 // StatAffinity needs Linux.
-func (*Process) StatAffinity() (s Stat, cpus int, err error) { return Stat{}, 0, ErrNotLinux }
+func (*Process) StatAffinity(int) (s Stat, cpus int, err error) { return Stat{}, 0, ErrNotLinux }
 
 // Gather returns nil.
 func (*Process) Gather([]Range, []byte) []byte { return nil }
@@ -70,7 +70,7 @@ func (*Process) Gather([]Range, []byte) []byte { return nil }
 func (*Process) Groups() (string, error) { return "", ErrNotLinux }
 
 // Affinity needs Linux.
-func (*Process) Affinity() (int, error) { return 0, ErrNotLinux }
+func (*Process) Affinity(int) (int, error) { return 0, ErrNotLinux }
 
 // Idle needs Linux.
 func (*Process) Idle() (Idle, error) { return Idle{}, ErrNotLinux }

@@ -113,7 +113,6 @@ func ticks(n uint64) time.Duration {
 //	Uid:	real effective saved filesystem
 //	NSpid:	1234 17 1            one a nested pid namespace, the innermost last
 //	VmHWM:	232456 kB            none for a kernel thread
-//	Cpus_allowed_list:	0-3,8
 //
 // Source: proc_pid_status(5).
 func parseStatus(text []byte) (s Status, ok bool) {
@@ -143,8 +142,6 @@ func parseStatus(text []byte) (s Status, ok bool) {
 					s.Peak = int64(n) << 10
 				}
 			}
-		case "Cpus_allowed_list":
-			s.CPUs = parseCPUs(strings.TrimSpace(value))
 		}
 	}
 	return s, ok
@@ -222,29 +219,8 @@ func parseIdle(text []byte, selected func(cpu int) bool) (idle time.Duration, cp
 	return idle, cpus
 }
 
-// maxCPUs is more CPUs than Linux supports.
-const maxCPUs = 1 << 16
-
-// parseCPUs counts the CPUs of a list as in cpuset(7), "0-3,8"; 0 = not a list.
-func parseCPUs(list string) int {
-	count := 0
-	for part := range strings.SplitSeq(list, ",") {
-		low, high, isRange := strings.Cut(part, "-")
-		if !isRange {
-			high = low
-		}
-		from, err1 := strconv.ParseUint(low, 10, 32)
-		to, err2 := strconv.ParseUint(high, 10, 32)
-		if err1 != nil || err2 != nil || from > to || to >= maxCPUs {
-			return 0
-		}
-		count += int(to-from) + 1
-	}
-	if count > maxCPUs {
-		return 0
-	}
-	return count
-}
+// maxCPUs is how many CPUs Linux supports.
+const maxCPUs = 1 << 13
 
 // parseSchedstat reads /proc/PID/task/TID/schedstat: time on a CPU in ns, time
 // on a run queue in ns, number of times it got a CPU. Source:

@@ -63,11 +63,11 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestParseStatus(t *testing.T) {
-	const text = "Name:\tapp\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t42\t7\t1\nVmHWM:\t  232456 kB\nCpus_allowed_list:\t0-3,8\n"
-	if got, ok := parseStatus([]byte(text)); !ok || got != (Status{UID: 1001, NSPid: 1, CPUs: 5, Peak: 232456 << 10}) {
+	const text = "Name:\tapp\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t42\t7\t1\nVmHWM:\t  232456 kB\n"
+	if got, ok := parseStatus([]byte(text)); !ok || got != (Status{UID: 1001, NSPid: 1, Peak: 232456 << 10}) {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	if got, ok := parseStatus([]byte("Name:\tapp\nUid:\tx\ty\nNSpid:\nVmHWM:\nVmHWM:\tx kB\nCpus_allowed_list\n:\n")); ok || got != (Status{UID: -1}) {
+	if got, ok := parseStatus([]byte("Name:\tapp\nUid:\tx\ty\nNSpid:\nVmHWM:\nVmHWM:\tx kB\n:\n")); ok || got != (Status{UID: -1}) {
 		t.Errorf("%+v, %v", got, ok)
 	}
 }
@@ -94,18 +94,6 @@ func TestParseIO(t *testing.T) {
 	for _, text := range []string{"", "rchar: 1\nwchar: 2\nsyscr: 3\n", "rchar: x\nwchar: 2\nsyscr: 3\nsyscw: 4\n", "rchar\n:\n"} {
 		if got, ok := parseIO([]byte(text)); ok {
 			t.Errorf("%q: %+v", text, got)
-		}
-	}
-}
-
-func TestParseCPUs(t *testing.T) {
-	for text, want := range map[string]int{
-		"0": 1, "0-3": 4, "0-3,8": 5, "0,2,4": 3, "65535": 1,
-		"": 0, "-": 0, "3-0": 0, "0-65536": 0, "0-3,": 0, "a": 0, "-1": 0, "99999999999": 0,
-		"0-65535,0-65535": 0,
-	} {
-		if got := parseCPUs(text); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
 }
@@ -274,7 +262,7 @@ func TestIdleSince(t *testing.T) {
 // FuzzParse gives the same bytes to every parser.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(statLine("a) b", "S", 64, 12345)))
-	f.Add([]byte("Uid:\t0\t0\t0\t0\nNSpid:\t42\t1\nCpus_allowed_list:\t0-3,8\n"))
+	f.Add([]byte("Uid:\t0\t0\t0\t0\nNSpid:\t42\t1\n"))
 	f.Add([]byte("GOGC=50\x00TOKEN=x\x00SNUG_LOG=1\x00"))
 	f.Add([]byte("123 45 6\n"))
 	f.Add([]byte("cpu  1 2 3 4 5\ncpu0 1 2 3 4 5\n"))
@@ -288,7 +276,7 @@ func FuzzParse(f *testing.F) {
 		if n := parseSize(text, "VmLib"); n < 0 {
 			t.Errorf("%q: %d bytes of code", text, n)
 		}
-		if s, _ := parseStatus(text); s.UID < -1 || s.NSPid < 0 || s.CPUs < 0 || s.CPUs > maxCPUs {
+		if s, _ := parseStatus(text); s.UID < -1 || s.NSPid < 0 {
 			t.Errorf("%+v", s)
 		}
 		if idle, cpus := parseIdle(text, func(int) bool { return true }); idle < 0 || cpus == nil && idle != 0 {

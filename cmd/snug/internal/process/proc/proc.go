@@ -123,9 +123,6 @@ type Status struct {
 	// NSPid is the process's number in its own pid namespace. It is Pid if the process has no
 	// such namespace or it is unknown.
 	NSPid int
-	// CPUs is the number of CPUs the main thread may run on, online or not; 0 = the kernel does
-	// not report it. See [Process.Affinity].
-	CPUs int
 	// Peak is the largest resident memory since the program was started, in bytes; 0 = unknown.
 	Peak int64
 }

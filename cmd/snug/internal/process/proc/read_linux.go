@@ -37,7 +37,6 @@ type Process struct {
 	// remotely; else 0.
 	auxvAt uint64
 	first  Stat
-	cpus   int     // of all threads, when last read; 0 = not yet
 	budget *Budget // of what is read of it now
 
 	// mark is where Gather finds the auxiliary vector; unmarked = it does not.

@@ -5,8 +5,6 @@ package proc
 import (
 	"fmt"
 	"os"
-	"runtime"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,11 +64,14 @@ func (p *Process) undated() (Stat, error) {
 	return s, nil
 }
 
+// maxAsked bounds the threads whose CPUs are looked up. It is that of package limits, which counts in the same way.
+const maxAsked = 1 << 14
+
 // Affinity returns the number of existing CPUs that all threads of the process may use together: one
-// thread may be pinned (sched_setaffinity(2)). It looks at the other threads if the main thread has
-// fewer CPUs than the process had before.
-func (p *Process) Affinity() (int, error) {
-	count, err := p.affinity()
+// thread may be pinned (sched_setaffinity(2)). before is the number of an earlier look, at which it looks
+// at no other threads; 0 = there was none.
+func (p *Process) Affinity(before int) (int, error) {
+	count, err := p.affinity(before)
 	if err != nil {
 		return 0, err
 	}
@@ -82,76 +83,38 @@ func (p *Process) Affinity() (int, error) {
 }
 
 // StatAffinity is Stat and Affinity for one read of the file; cpus is 0 if Affinity has an error.
-func (p *Process) StatAffinity() (s Stat, cpus int, err error) {
-	count, wrong := p.affinity()
+func (p *Process) StatAffinity(before int) (s Stat, cpus int, err error) {
+	count, wrong := p.affinity(before)
 	if s, err = p.Stat(); err == nil && wrong == nil {
 		cpus = count
 	}
 	return s, cpus, err
 }
 
-// The most threads whose CPUs are looked up at one read: by a system call, and by reading a file.
-const (
-	maxAsked = 4096
-	maxRead  = 16
-)
-
 // affinity is Affinity of the process that has the number now.
-func (p *Process) affinity() (int, error) {
-	if p.root != root {
-		return p.allowed()
-	}
-	var few unix.CPUSet
-	if err := unix.SchedGetaffinity(p.pid, &few); err == unix.EINVAL { // this kernel supports more CPUs than that
-		set := unix.NewCPUSet(maxCPUs)
-		if err := unix.SchedGetaffinityDynamic(p.pid, set); err != nil {
-			return 0, p.why("sched_getaffinity", err)
-		}
-		return set.Count(), nil
-	} else if err != nil {
+func (p *Process) affinity(before int) (int, error) {
+	all := unix.NewCPUSet(maxCPUs)
+	if err := unix.SchedGetaffinityDynamic(p.pid, all); err != nil {
 		return 0, p.why("sched_getaffinity", err)
 	}
-	for _, tid := range p.toAsk(few.Count(), maxAsked) {
-		var one unix.CPUSet
-		if unix.SchedGetaffinity(tid, &one) == nil {
-			for i := range few {
-				few[i] |= one[i]
-			}
+	if n := all.Count(); before > 0 && n >= before {
+		return n, nil
+	}
+	tids, err := p.tids()
+	if err != nil {
+		return 0, p.why("task", err)
+	}
+	one := unix.NewCPUSet(maxCPUs)
+	for _, tid := range tids[:min(len(tids), maxAsked)] {
+		if unix.SchedGetaffinityDynamic(tid, one) != nil {
+			continue // it ended
 		}
-		if p.cpus != 0 && few.Count() >= p.cpus {
+		for i := range all {
+			all[i] |= one[i]
+		}
+		if before > 0 && all.Count() >= before {
 			break
 		}
 	}
-	p.cpus = few.Count()
-	return p.cpus, nil
-}
-
-// toAsk returns the threads whose CPUs are to be added to those of the main thread, at most a number:
-// none if it has as many CPUs as the process had before.
-func (p *Process) toAsk(cpus, most int) []int {
-	if cpus >= p.cpus && (p.cpus != 0 || cpus >= runtime.NumCPU()) {
-		return nil
-	}
-	tids, _ := p.tids()
-	return tids[:min(len(tids), most)]
-}
-
-// allowed is affinity by status files, which have no call: the largest number of any thread. The
-// runtime's monitor, which is never pinned, has that of the process.
-func (p *Process) allowed() (int, error) {
-	s, err := p.Status()
-	if err == nil && s.CPUs == 0 {
-		err = fmt.Errorf("%w, %s/%d/status Cpus_allowed_list", ErrNone, p.root, p.pid)
-	}
-	if err != nil {
-		return 0, err
-	}
-	for _, tid := range p.toAsk(s.CPUs, maxRead) {
-		if text, err := p.read("task/"+strconv.Itoa(tid)+"/status", maxStatus); err == nil {
-			one, _ := parseStatus(text)
-			s.CPUs = max(s.CPUs, one.CPUs)
-		}
-	}
-	p.cpus = s.CPUs
-	return p.cpus, nil
+	return all.Count(), nil
 }
