@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -36,19 +37,24 @@ func NewFiles() *goproc.Cache {
 	return goproc.NewCache(dir)
 }
 
+// listing bounds what is read of all processes that Each visits: about a second of CPU time. A program that snug has seen before
+// takes some kilobytes.
+var listing = proc.Amount{Bytes: 2 << 30, Calls: 1 << 20, Time: 10 * proc.OneLook.Time}
+
 // Each visits the Go processes that match, except this one. match comes first because reading
 // a process takes much longer than reading its name. Each adds processes that it may not read
-// to denied, by the hint that would help, and those with too much to look at.
+// to denied, by the hint that would help, and those with too much to look at, also together.
 func (k *Looker) Each(denied map[string][]int, match func(*proc.Process) bool, visit func(*goproc.Facts)) error {
 	pids, err := proc.Pids()
 	if err != nil {
 		return err
 	}
+	sum := proc.NewBudget(context.Background(), listing, nil)
 	for _, pid := range pids {
 		if pid == os.Getpid() {
 			continue
 		}
-		g, err := k.look(pid, match)
+		g, err := k.look(pid, sum, match)
 		var refusal *proc.Denied
 		switch {
 		case errors.As(err, &refusal):
@@ -77,17 +83,17 @@ func Unread(err error) string {
 // look reads a process; nil if it does not match. If it has become another program meanwhile,
 // look reads it again: whoever started it may know its number before the kernel has set up
 // its memory.
-func (k *Looker) look(pid int, match func(*proc.Process) bool) (g *goproc.Facts, err error) {
+func (k *Looker) look(pid int, sum *proc.Budget, match func(*proc.Process) bool) (g *goproc.Facts, err error) {
 	for range 3 {
-		if g, err = k.once(pid, match); !errors.Is(err, proc.ErrGone) {
+		if g, err = k.once(pid, sum, match); !errors.Is(err, proc.ErrGone) {
 			break
 		}
 	}
 	return g, err
 }
 
-func (k *Looker) once(pid int, match func(*proc.Process) bool) (*goproc.Facts, error) {
-	p, err := proc.Open(pid)
+func (k *Looker) once(pid int, sum *proc.Budget, match func(*proc.Process) bool) (*goproc.Facts, error) {
+	p, err := proc.OpenWithin(pid, proc.NewBudget(context.Background(), proc.OneLook, sum))
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +106,9 @@ func (k *Looker) once(pid int, match func(*proc.Process) bool) (*goproc.Facts, e
 		if g.Guest, g.Err = k.Files.Guest(p); g.Guest.Path != "" {
 			g.Path, g.Deleted, _ = p.Exe()
 		}
+	}
+	if g.Err == nil && g.Exe.IsGo { // what is not Go's is complete without its memory
+		g.Err = sum.Over()
 	}
 	return g, g.Err
 }

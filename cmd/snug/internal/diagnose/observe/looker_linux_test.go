@@ -68,3 +68,45 @@ func TestEachStarting(t *testing.T) {
 		t.Errorf("%v, opened %d times, seen %d times", err, opened, seen)
 	}
 }
+
+// TestEachBounded: beyond what a listing may read of all processes together, it is unknown what a process is.
+func TestEachBounded(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[int]bool{}
+	for range 3 {
+		cmd := exec.Command(exe)
+		cmd.Env = []string{"LOOK_TEST_CHILD=1"}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { in.Close(); cmd.Wait() })
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "up\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		there[cmd.Process.Pid] = true
+	}
+	k := &Looker{Files: goproc.NewCache(""), Limits: map[string]*limits.Limits{}}
+	defer func(was proc.Amount) { listing = was }(listing)
+	for _, c := range []struct {
+		bytes int64
+		seen  int
+	}{{1 << 10, 0}, {2 << 30, 3}, {1 << 10, 0}} { // at last it knows the program
+		listing.Bytes = c.bytes
+		denied, seen := map[string][]int{}, 0
+		err := k.Each(denied, func(p *proc.Process) bool { return there[p.Pid()] }, func(g *goproc.Facts) { seen++ })
+		if err != nil || seen != c.seen || len(denied[proc.ErrTooMuch.Error()]) != len(there)-seen {
+			t.Errorf("%d bytes: %v, %d are seen, %v", c.bytes, err, seen, denied)
+		}
+	}
+}
