@@ -96,7 +96,7 @@ func (c *Cache) program(p *proc.Process) (*program, error) {
 	if known != nil {
 		return known, nil
 	}
-	defer p.Narrow(maxExe, maxExeCalls)()
+	p = p.Narrow(maxExe, maxExeCalls)
 	f, id, err := p.OpenExe()
 	if err != nil {
 		return nil, err

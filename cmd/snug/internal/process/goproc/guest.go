@@ -59,7 +59,7 @@ func (c *Cache) Guest(p *proc.Process) (Guest, error) {
 	if known {
 		return Guest{}, nil
 	}
-	defer p.Narrow(maxGuests, maxGuestsCalls)()
+	p = p.Narrow(maxGuests, maxGuestsCalls)
 	objects, err := p.Objects()
 	if errors.Is(err, proc.ErrTooMuch) {
 		return Guest{}, err

@@ -83,11 +83,9 @@ func (p *Process) With(b *Budget) *Process {
 	return &q
 }
 
-// Narrow makes the budget of a process smaller, until the returned function is called.
-func (p *Process) Narrow(bytes, calls int64) (again func()) {
-	whole := p.Budget()
-	p.Allow(NewBudget(whole.ctx, Amount{bytes, calls, time.Until(whole.until)}, whole))
-	return func() { p.Allow(whole) }
+// Narrow is With for a part of its budget.
+func (p *Process) Narrow(bytes, calls int64) *Process {
+	return p.With(NewBudget(p.budget.ctx, Amount{bytes, calls, time.Until(p.budget.until)}, p.budget))
 }
 
 // Within returns a reader that takes each read of r from the budget.
