@@ -5,6 +5,7 @@ package agent
 import (
 	"cmp"
 	"maps"
+	"math"
 	"runtime/debug"
 	"slices"
 )
@@ -119,15 +120,12 @@ func (s *scanner) isOut(o *other, r *result) bool {
 // those that are gone.
 func (s *scanner) takeIn() {
 	maps.DeleteFunc(s.out, func(_ string, c *crowd) bool { return c.tick != s.tick })
-	room := len(s.out) // without a bound all
+	room := math.MaxInt
 	if s.most > 0 {
 		room = s.most*9/10 - len(s.known)
 	}
-	if room <= 0 || len(s.out) == 0 {
-		return
-	}
 	for _, c := range slices.SortedFunc(maps.Values(s.out), func(x, y *crowd) int { return cmp.Or(cmp.Compare(x.n, y.n), cmp.Compare(x.key, y.key)) }) {
-		if room -= c.n; s.most > 0 && room < 0 {
+		if room -= c.n; room < 0 {
 			return
 		}
 		delete(s.out, c.key)
