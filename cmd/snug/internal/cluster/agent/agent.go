@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/bound"
@@ -76,14 +75,14 @@ type Names interface {
 
 // Agent scans a node. Its methods are safe for concurrent use, except Scan.
 type Agent struct {
-	opts                       Options
-	scanner                    *scanner
-	own                        ownMemory
-	maxOpen, maxKnown, dropped atomic.Int64 // of the last scan, see bounds and crowd
-	order                      []string     // the keys of the containers of the last document, sorted; only Scan uses it
+	opts    Options
+	scanner *scanner
+	own     ownMemory
+	order   []string // the keys of the containers of the last document, sorted; only Scan uses it
 
 	mu      sync.Mutex
 	last    *finding.Node // of the last scan; not modified after that
+	room    room          // of it
 	ended   time.Time     // when the last scan ended
 	scans   int64
 	failed  string // why the last scan failed; "" = it succeeded
@@ -95,6 +94,9 @@ type Agent struct {
 	heaps heaps // only Scan uses it
 	sizes *sizes
 }
+
+// room is what the agent's memory is for, and what was left out for lack of it. See bounds and crowd.
+type room struct{ files, processes, dropped int }
 
 // New returns an agent that has not scanned yet. It fails if Root cannot be read.
 func New(opts Options) (*Agent, error) {
@@ -131,9 +133,6 @@ func (a *Agent) Close() {
 func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 	begin, cpu := time.Now(), cpuTime()
 	r, err := a.scanner.scan(ctx)
-	a.maxOpen.Store(int64(a.scanner.bounds.files))
-	a.maxKnown.Store(int64(a.scanner.most))
-	a.dropped.Store(int64(a.scanner.dropped))
 	var d *finding.Node
 	if err == nil {
 		d = a.document(r)
@@ -160,7 +159,7 @@ func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 	d.At = now.Format(time.RFC3339)
 	d.Scan.Seconds, d.Scan.CPU = now.Sub(begin).Seconds(), (cpuTime() - cpu).Seconds()
 	a.remember(d, now)
-	a.last, a.ended = d, now
+	a.last, a.room, a.ended = d, room{a.scanner.bounds.files, a.scanner.most, a.scanner.dropped}, now
 	a.scans++
 	return d, nil
 }

@@ -190,9 +190,9 @@ func newRegistry() *registry {
 		programs:    {"snug_agent_programs", gauge, "Distinct known executables.", nil},
 		skipped:     {"snug_agent_processes_skipped", gauge, "Processes that the last scan skipped, by reason.", []string{"reason"}},
 		memoryRead:  {"snug_agent_memory_read", gauge, "1 if the agent reads the memory of processes, 0 with --no-mem.", nil},
-		maxOpen:     {"snug_agent_max_open_files", gauge, "Files that the agent keeps open at most: a share of its memory limit.", nil},
-		maxKnown:    {"snug_agent_max_processes", gauge, "Go processes that the agent looks at at most, for its memory limit. Absent if it has none.", nil},
-		droppedAll:  {"snug_agent_detail_dropped_total", counter, "Go processes that were known and are left out since, because the agent has no memory for more.", nil},
+		maxOpen:     {"snug_agent_max_open_files", gauge, "Most files the agent keeps open, derived from its memory limit.", nil},
+		maxKnown:    {"snug_agent_max_processes", gauge, "Most Go processes that fit the agent's memory limit. Absent if it has none.", nil},
+		droppedAll:  {"snug_agent_detail_dropped_total", counter, "Go processes dropped since they no longer fit.", nil},
 	}
 }
 
@@ -200,11 +200,11 @@ func newRegistry() *registry {
 // makes the text, of the containers that were made anew.
 func (a *Agent) metrics() *made {
 	a.mu.Lock()
-	d, ended, scans := a.last, a.ended, a.scans
+	d, ended, scans, has := a.last, a.ended, a.scans, a.room
 	known := a.made
 	a.mu.Unlock()
 	if known == nil || known.scans != scans {
-		known = a.families(d, ended, scans, known)
+		known = a.families(d, ended, scans, has, known)
 		a.mu.Lock()
 		a.made = known
 		a.mu.Unlock()
@@ -250,10 +250,10 @@ func (t *made) write(w *bufio.Writer) {
 
 // families makes the text of all families. It takes those parts from before whose containers have the same
 // first process, in memory: the container has not been made anew.
-func (a *Agent) families(d *finding.Node, ended time.Time, scans int64, before *made) *made {
+func (a *Agent) families(d *finding.Node, ended time.Time, scans int64, has room, before *made) *made {
 	t := &made{scans: scans}
 	s := &scrape{families: newRegistry(), conventional: a.opts.Conventional}
-	labels, containers := a.sample(s, d, ended, scans)
+	labels, containers := a.sample(s, d, ended, scans, has)
 	t.known = make(map[*finding.NodeProcess]*part, len(labels))
 	t.parts = make([]*part, 0, len(labels))
 	one := &scrape{families: s.families, conventional: s.conventional}
@@ -311,17 +311,17 @@ func (s *scrape) samples(page *promtext.Page, m metric) {
 }
 
 // sample collects the agent's own series, and the containers by their labels.
-func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64) (labels [][5]string, of map[[5]string]*finding.Container) {
+func (a *Agent) sample(s *scrape, d *finding.Node, ended time.Time, scans int64, has room) (labels [][5]string, of map[[5]string]*finding.Container) {
 	s.number(scansTotal, float64(scans))
 	s.number(memoryRead, flag(!a.opts.Outside))
 	if d == nil {
 		return nil, nil
 	}
-	s.number(maxOpen, float64(a.maxOpen.Load()))
-	if most := a.maxKnown.Load(); most > 0 {
-		s.number(maxKnown, float64(most))
+	s.number(maxOpen, float64(has.files))
+	if has.processes > 0 {
+		s.number(maxKnown, float64(has.processes))
 	}
-	s.number(droppedAll, float64(a.dropped.Load()))
+	s.number(droppedAll, float64(has.dropped))
 	s.number(scanSeconds, d.Scan.Seconds)
 	s.number(scanCPU, d.Scan.CPU)
 	s.number(scanEvery, a.opts.Interval.Seconds())
