@@ -19,9 +19,10 @@ import (
 var Setters = map[string]string{"environment": "env", "code": "code", "runtime": "quota", "host": "host"}
 
 func PsRow(r *finding.Process) []string {
+	const maxVersion = 40 // longer ones are made up
 	row := []string{
 		strconv.Itoa(r.PID), message.Clean(path.Base(r.Exe)),
-		Figure(r.GoVersion, func(v string) string { return GoShort(message.Clean(v)) }),
+		Figure(r.GoVersion, func(v string) string { return message.Cut(GoShort(message.Clean(v)), maxVersion) }),
 		Figure(r.GOMAXPROCS, strconv.Itoa),
 		Figure(r.GOMAXPROCSSource, func(by string) string { return cmp.Or(Setters[by], message.Clean(by)) }),
 		Figure(r.Quota, func(q float64) string {
