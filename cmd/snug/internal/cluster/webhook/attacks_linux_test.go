@@ -129,6 +129,9 @@ func frame(kind, flags byte, stream int, text string) string {
 	return string(binary.BigEndian.AppendUint32(head, uint32(stream))) + text
 }
 
+// preface begins a connection (RFC 9113, 3.4).
+var preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(settingsFrame, 0, 0, "")
+
 const (
 	dataFrame, headersFrame, resetFrame, settingsFrame, pingFrame, continuation = 0, 1, 3, 4, 6, 9
 	endStream, endHeaders                                                       = 1, 4
@@ -136,6 +139,11 @@ const (
 	// posts are the fields of a request (RFC 7541): indexed :method and :scheme, literal :path and :authority.
 	posts = "\x83\x87\x04\x08" + FitByPod + "\x01\x01x"
 )
+
+// longFrame is a frame of n bytes of a kind that no server knows, and a ping.
+func longFrame(n int) string {
+	return frame(0xfa, 0, 0, strings.Repeat("x", n)) + frame(pingFrame, 0, 0, "12345678")
+}
 
 // streams opens n streams, and again every 2.5 s, in which those before end.
 func streams(n int, text func(id int) string) func(net.Conn, func()) {
@@ -215,6 +223,7 @@ var attacks = []attack{
 	{name: "CONTINUATION", conns: 4, from: one, h2: true, do: flood(frame(headersFrame, 0, 1, posts), func(int) string {
 		return frame(continuation, 0, 1, strings.Repeat("\x00\x01a\x01b", 100))
 	})},
+	{name: "long frames", conns: 240, from: one, h2: true, do: hold(longFrame(1 << 20))},
 	{name: "pings", conns: 4, from: one, h2: true, do: flood("", func(int) string { return frame(pingFrame, 0, 0, "12345678") })},
 }
 
@@ -272,7 +281,7 @@ func (a *attack) once(ctx context.Context, at string, from net.IP, held *atomic.
 		c = secret
 	}
 	if a.h2 {
-		io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+frame(settingsFrame, 0, 0, ""))
+		io.WriteString(c, preface)
 	}
 	var once sync.Once
 	defer once.Do(func() { held.Add(1) }) // the count below is of both
@@ -320,6 +329,30 @@ func TestAttacks(t *testing.T) {
 				t.Error(*w.unanswered.Load())
 			}
 		})
+	}
+}
+
+// TestFrames: a frame longer than maxFrame ends its connection, so that no client makes the buffer grow.
+func TestFrames(t *testing.T) {
+	_, at := serve(t, 64)
+	for n, want := range map[int]bool{maxFrame: true, maxFrame + 1: false, 1 << 20: false} {
+		config := insecure.Clone()
+		config.NextProtos = []string{"h2"}
+		c, err := tls.Dial("tcp", at, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		go io.WriteString(c, preface+longFrame(n)) // it fails when the connection ends
+		var got []byte
+		for b := make([]byte, 1024); err == nil && !strings.Contains(string(got), "12345678"); {
+			n := 0
+			n, err = c.Read(b)
+			got = append(got, b[:n]...)
+		}
+		if answered := err == nil; answered != want {
+			t.Errorf("a frame of %d bytes, and a ping: answered %t, %v", n, answered, err)
+		}
 	}
 }
 

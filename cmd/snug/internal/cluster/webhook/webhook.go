@@ -51,8 +51,9 @@ const (
 	// maxStreams bounds the requests of a connection: with fewer than its reviews in progress, an API server
 	// makes a connection for each of the others.
 	maxStreams = 250
-	// maxUnread bounds what a connection receives before it is read, in bytes.
-	maxUnread = 256 << 10
+	// maxUnread bounds what a connection receives before it is read, and maxFrame one frame of it, in bytes: the
+	// server keeps a buffer as long as the longest frame that a client has begun. RFC 9113 permits no less.
+	maxUnread, maxFrame = 256 << 10, 16 << 10
 	// maxParallel bounds the reviews being answered. Others wait.
 	maxParallel = 16
 	// turnTimeout bounds the wait of a review. Then the answer is 503, and the API server
@@ -130,7 +131,7 @@ func (w *Webhook) Serve(ctx context.Context, reviews, state net.Listener) error 
 	main, side := server(w.requests.Requests(w.Handler())), server((&bound.Budget{Max: maxSideConns}).Requests(w.State()))
 	main.ConnContext, side.ConnContext = bound.Context, bound.Context
 	main.HTTP2 = &http.HTTP2Config{
-		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, WriteByteTimeout: writeTimeout,
+		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, WriteByteTimeout: writeTimeout,
 	}
 	reviews, state = &bound.Listener{Listener: reviews, Conns: &w.conns, Rate: &w.rate}, &bound.Listener{Listener: state, Conns: &w.state}
 	main.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate}
