@@ -14,6 +14,9 @@ import (
 // holds most loses that; clients that hold little count alike.
 type Budget struct {
 	Max int64 // above 0
+	// Refuse makes a client lose nothing for a Share of its own that grows: that one may not grow. A quarter of
+	// what the Share would hold stays free for smaller ones of the client.
+	Refuse bool
 
 	mu      sync.Mutex
 	held    int64
@@ -22,7 +25,7 @@ type Budget struct {
 	cut     Cut
 }
 
-// Cut counts what clients lost.
+// Cut counts what clients lost, and what was refused.
 type Cut struct {
 	Client int64 // because the client held more than a quarter
 	Full   int64 // because all was taken
@@ -83,18 +86,25 @@ func (b *Budget) Open(client netip.Addr, end func()) *Share {
 func (s *Share) Hold(n int64) bool {
 	b := s.of
 	b.mu.Lock()
-	if s.gone || n > quarter(b.Max) {
+	own, before := b.clients[s.client], s.n
+	if s.gone || n > quarter(b.Max) || b.Refuse && n > before && own.held-before+n+n/4 > quarter(b.Max) {
+		if !s.gone {
+			b.cut.Client++
+		}
 		b.mu.Unlock()
 		return false
 	}
 	var out []*Share
 	lose := func(a *account, cut *int64) {
+		*cut++
+		if b.Refuse && a == own {
+			b.set(s, before)
+			return
+		}
 		o := a.oldest()
 		b.remove(o)
 		out = append(out, o)
-		*cut++
 	}
-	own := b.clients[s.client]
 	b.set(s, n)
 	for own.held > quarter(b.Max) {
 		lose(own, &b.cut.Client)
@@ -102,7 +112,7 @@ func (s *Share) Hold(n int64) bool {
 	for b.held > b.Max {
 		lose(b.most(), &b.cut.Full)
 	}
-	kept := !s.gone
+	kept := !s.gone && s.n == n
 	b.mu.Unlock()
 	for _, o := range out {
 		o.end()

@@ -11,7 +11,7 @@ import (
 )
 
 // TestBudget: what is lost, by what clients open. A word is a client and what it holds, "a2"; "=0" uses the first
-// share again, "=0:3" makes it hold 3, and "-0" closes it. Shares count from 0.
+// share again, "=0:3" makes it hold 3, and "-0" closes it. Shares count from 0. After "!" the Budget refuses.
 func TestBudget(t *testing.T) {
 	thirty := ""
 	for i := range 30 {
@@ -39,11 +39,16 @@ func TestBudget(t *testing.T) {
 		{"little counts alike", 64, "b16 c16 d15 g1 e15 f0 a1 a1", "0", 49, Cut{Full: 1}, ""},
 		{"little counts alike, and the oldest goes", 64, "h1 " + thirty + "a1 a1 g1 i1", "0", 64, Cut{Full: 1}, ""},
 		{"nothing is not lost", 8, "a0 a1 a1 a1", "1", 2, Cut{Client: 1}, ""},
-		{"more than anybody may", 8, "a1 a3 a1", "", 2, Cut{}, "1"},
+		{"more than anybody may", 8, "a1 a3 a1", "", 2, Cut{Client: 1}, "1"},
 		{"growth", 16, "a1 a1 b1 =0:3 =0:4", "0", 2, Cut{Client: 1}, "4"},
 		{"the oldest grows", 16, "a2 a2 =0 =0:3", "1", 3, Cut{Client: 1}, ""},
 		{"one large for many small", 16, "a1 a1 a1 a1 a3", "0 1 2", 4, Cut{Client: 3}, ""},
 		{"lost ones grow no more", 8, "a1 a1 a1 =0:1", "0", 2, Cut{Client: 1}, "3"},
+		{"the one that grows is refused", 64, "! a8 a4 =0:12 =1:8 =0:10", "", 14, Cut{Client: 2}, "3 4"},
+		{"large ones leave room for small ones", 64, "! a12 a4 a3 a1 a0 =4:1", "", 16, Cut{Client: 2}, "2 6"},
+		{"less is never refused", 64, "! a12 a3 a1 =0:8", "", 12, Cut{}, ""},
+		{"others lose for the one that grows", 64, "! a12 b12 c12 d12 e12 f8", "0", 56, Cut{Full: 1}, ""},
+		{"all is taken, and it has most itself", 64, "! a8 a3 b11 c11 d11 e11 f9 =0:9", "", 64, Cut{Full: 1}, "8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := &Budget{Max: c.max}
@@ -55,6 +60,8 @@ func TestBudget(t *testing.T) {
 				n, _ := strconv.Atoi(at)
 				ok := true
 				switch word[0] {
+				case '!':
+					b.Refuse = true
 				case '=':
 					if grows {
 						n64, _ := strconv.ParseInt(size, 10, 64)

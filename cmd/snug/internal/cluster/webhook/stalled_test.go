@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -101,7 +102,7 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// TestAnswers: an answer of more than a quarter of the memory is refused, and a turn and the memory are given back
+// TestAnswers: an answer of a quarter of the memory is refused, and a turn and the memory are given back
 // whatever the outcome.
 func TestAnswers(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
@@ -111,7 +112,7 @@ func TestAnswers(t *testing.T) {
 		w.answer(got, httptest.NewRequest("POST", FitByPod, strings.NewReader("x")), m, answer)
 		return got.Code
 	}
-	for size, want := range map[int]int{1 << 20: 200, maxHeld / 4: 200, maxHeld/4 + 1: 503} {
+	for size, want := range map[int]int{1 << 20: 200, maxHeld / 5: 200, maxHeld / 4: 503} {
 		if code := ask(func([]byte) ([]byte, review.Outcome) { return make([]byte, size), review.Fine }); code != want || held(w) != 0 {
 			t.Errorf("an answer of %d bytes: %d, then %d are held", size, code, held(w))
 		}
@@ -128,26 +129,101 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRead: a body of any length is read whole, and what it takes is counted before.
+// TestRead: a body of any length, known or not, is read whole, and what it takes is counted before.
 func TestRead(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
-	for _, n := range []int{0, 1, firstBuffer - 1, firstBuffer, firstBuffer + 1, minBuffer, 300_000, maxReview} {
-		memory := w.bytes.Open(netip.Addr{}, func() {})
-		text := strings.Repeat("x", n)
-		got, again, err := w.read(iotest.DataErrReader(strings.NewReader(text)), memory)
-		if err != nil || string(got) != text || held(w) != int64(cap(got)) {
-			t.Errorf("%d bytes: %v, %d bytes, %d held of %d", n, err, len(got), held(w), cap(got))
-		}
-		if again != nil {
-			w.keep(again)
-		}
-		if memory.Close(); held(w) != 0 {
-			t.Errorf("%d bytes: %d held", n, held(w))
+	asks := func(n int, length int64) *http.Request {
+		r := httptest.NewRequest("POST", FitByPod, iotest.DataErrReader(strings.NewReader(strings.Repeat("x", n))))
+		r.ContentLength = length
+		return r
+	}
+	for _, n := range []int{0, 1, firstBuffer - 1, firstBuffer, firstBuffer + 1, growth * firstBuffer, 300_000, maxReview} {
+		for _, length := range []int{n, -1} {
+			memory := w.bytes.Open(netip.Addr{}, func() {})
+			got, why := read(asks(n, int64(length)), memory)
+			if why != nil || len(got) != n || held(w) != int64(cap(got)) || length == n && cap(got) > n+1 {
+				t.Errorf("%d bytes: %v, %d bytes, %d held of %d", n, why, len(got), held(w), cap(got))
+			}
+			if memory.Close(); held(w) != 0 {
+				t.Errorf("%d bytes: %d held", n, held(w))
+			}
 		}
 	}
 	w.bytes.Max = 4 << 20
-	memory := w.bytes.Open(netip.Addr{}, func() {})
-	if got, _, err := w.read(strings.NewReader(strings.Repeat("x", 2<<20)), memory); err != errShare || cap(got) > 1<<19 {
-		t.Errorf("%v, %d bytes", err, cap(got))
+	for _, length := range []int64{-1, 2 << 20, maxReview} {
+		memory := w.bytes.Open(netip.Addr{}, func() {})
+		if _, why := read(asks(2<<20, length), memory); why != refusedShare || held(w) > 1<<18 {
+			t.Errorf("%v, %d bytes held", why, held(w))
+		}
+		memory.Close()
+	}
+}
+
+// waiting is a body that has sent its beginning, and sends the rest when it may.
+type waiting struct {
+	begin, rest io.Reader
+	sent        chan<- struct{}
+	may         <-chan struct{}
+}
+
+func (b *waiting) Read(p []byte) (int, error) {
+	if n, err := b.begin.Read(p); err == nil {
+		return n, nil
+	}
+	if b.sent != nil {
+		b.sent <- struct{}{}
+		b.sent = nil
+	}
+	<-b.may
+	return b.rest.Read(p)
+}
+
+// TestLargeBesideSmall: beside 50 small reviews of a client its large one is answered, and a second that has no room
+// is refused. None of the small ones is lost.
+func TestLargeBesideSmall(t *testing.T) {
+	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
+	h := w.Handler()
+	large, small := strings.Repeat(" ", 6<<20)+question, strings.Repeat(" ", 10<<10)+question
+	ask := func(text string, body io.Reader) int {
+		got := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", FitByPod, body)
+		r.ContentLength = int64(len(text)) // as of an API server
+		h.ServeHTTP(got, r)
+		return got.Code
+	}
+	sent, may, never := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	codes := make(chan int, 60)
+	begin := func(text string, at int, may <-chan struct{}) {
+		t.Helper()
+		go func() {
+			codes <- ask(text, &waiting{strings.NewReader(text[:at]), strings.NewReader(text[at:]), sent, may})
+		}()
+		select {
+		case <-sent:
+		case code := <-codes:
+			t.Fatalf("%d before its end", code)
+		}
+	}
+	for range 50 {
+		begin(small, 10<<10, may)
+	}
+	if code := ask(large, strings.NewReader(large)); code != 200 {
+		t.Errorf("the large one: %d", code)
+	}
+	begin(large, 6<<20, never)
+	if code := ask(large, strings.NewReader(large)); code != 503 {
+		t.Errorf("the second large one: %d", code)
+	}
+	if code := ask(small, strings.NewReader(small)); code != 200 {
+		t.Errorf("a small one beside the large one: %d", code)
+	}
+	close(may)
+	for range 50 {
+		if code := <-codes; code != 200 {
+			t.Errorf("a small one: %d", code)
+		}
+	}
+	if close(never); <-codes != 200 || held(w) != 0 {
+		t.Errorf("%d bytes held", held(w))
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,11 +32,14 @@ const (
 	// maxReview bounds a review, in bytes. An object is sent with at most 3 MiB, and the
 	// review of an update has two. The last byte of its buffer finds the end.
 	maxReview = 8<<20 - 1
+	// firstBuffer is the memory for a review that has sent nothing yet, in bytes. It grows by growth, so that
+	// while it is copied both take little more than the new one.
+	firstBuffer, growth = 2 << 10, 8
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 16 << 10
 	// maxHeld bounds the memory for the reviews being read and the answers being written, together,
-	// in bytes: a quarter is a review of maxReview while its buffer grows. The collector lets the heap grow
-	// to twice of it.
+	// in bytes: a quarter is a review of maxReview while its buffer grows, beside small ones. The collector lets
+	// the heap grow to twice of it.
 	maxHeld = 48 << 20
 	// maxRequests bounds the requests in progress. A quarter is more than twice what an API server
 	// answers at a time by default, if two have one address.
@@ -88,10 +90,9 @@ type Options struct {
 
 // Webhook is the server of a webhook.
 type Webhook struct {
-	o       Options
-	turns   *bound.Turns
-	buffers sync.Pool
-	ending  atomic.Bool
+	o      Options
+	turns  *bound.Turns
+	ending atomic.Bool
 	// unanswered is why the webhook does not answer itself; nil = it does.
 	unanswered atomic.Pointer[error]
 	metrics    *metrics
@@ -110,11 +111,10 @@ func New(o Options) *Webhook {
 	}
 	w := &Webhook{
 		o: o, turns: bound.NewTurns(maxParallel),
-		conns: bound.Budget{Max: maxConns}, requests: bound.Budget{Max: maxRequests}, bytes: bound.Budget{Max: maxHeld}, state: bound.Budget{Max: maxSideConns},
+		conns: bound.Budget{Max: maxConns}, requests: bound.Budget{Max: maxRequests}, bytes: bound.Budget{Max: maxHeld, Refuse: true}, state: bound.Budget{Max: maxSideConns},
 		rate: bound.Rate{Share: connShare, Burst: maxConns / 2 * bound.ConnCost},
 	}
 	w.metrics = &metrics{more: append([]func(*promtext.Page){w.cut}, o.More...)}
-	w.buffers.New = func() any { return new(make([]byte, 0, minBuffer)) }
 	return w
 }
 
@@ -190,12 +190,19 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 	}
 	memory := bound.Open(r.Context(), &w.bytes)
 	defer memory.Close()
-	text, outcome, err := w.ask(r, http.MaxBytesReader(rw, r.Body, maxReview), memory, answer)
-	if err == nil && !memory.Hold(int64(cap(text))) {
-		err = errShare
+	text, outcome, why := w.ask(r, memory, answer)
+	if why == nil && !memory.Hold(int64(cap(text))) {
+		why = refusedShare
 	}
-	if err != nil {
-		w.refuse(rw, r, m, err)
+	if context.Cause(r.Context()) == bound.ErrCut {
+		why = refusedShare
+	}
+	if why != nil {
+		m.refused(why.reason)
+		if why.code == http.StatusServiceUnavailable {
+			rw.Header().Set("Retry-After", "1")
+		}
+		http.Error(rw, why.text, why.code)
 		return
 	}
 	// A client that does not read the answer holds its memory, but no turn.
@@ -205,94 +212,63 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 	m.done(outcome, time.Since(begin))
 }
 
-var (
-	errBusy  = errors.New("too many reviews at the same time")
-	errShare = errors.New("too many reviews of one client at the same time")
-)
-
-// refuse answers that there is no answer.
-func (w *Webhook) refuse(rw http.ResponseWriter, r *http.Request, m *pathMetrics, err error) {
-	if context.Cause(r.Context()) == bound.ErrCut {
-		err = errShare
-	}
-	reason, code, text := "cut", http.StatusBadRequest, "the review is truncated"
-	var large *http.MaxBytesError
-	switch {
-	case errors.Is(err, errBusy):
-		reason, code, text = "busy", http.StatusServiceUnavailable, err.Error()
-	case errors.Is(err, errShare):
-		reason, code, text = "share", http.StatusServiceUnavailable, err.Error()
-	case errors.As(err, &large):
-		reason, code, text = "large", http.StatusRequestEntityTooLarge, "the review is too large"
-	}
-	m.refused(reason)
-	if code == http.StatusServiceUnavailable {
-		rw.Header().Set("Retry-After", "1")
-	}
-	http.Error(rw, text, code)
+// refusal is why there is no answer: the reason in the metrics, and what the client gets.
+type refusal struct {
+	reason string
+	code   int
+	text   string
 }
 
+var (
+	refusedBusy  = &refusal{"busy", http.StatusServiceUnavailable, "too many reviews at the same time"}
+	refusedShare = &refusal{"share", http.StatusServiceUnavailable, "too many reviews of one client at the same time"}
+	refusedLarge = &refusal{"large", http.StatusRequestEntityTooLarge, "the review is too large"}
+	refusedCut   = &refusal{"cut", http.StatusBadRequest, "the review is truncated"}
+)
+
 // ask reads a review, waits for a turn and returns the answer.
-func (w *Webhook) ask(r *http.Request, body io.Reader, memory *bound.Share, answer func([]byte) ([]byte, review.Outcome)) ([]byte, review.Outcome, error) {
-	question, again, err := w.read(body, memory)
-	if again != nil {
-		defer w.keep(again)
-	}
-	if err != nil {
-		return nil, "", err
+func (w *Webhook) ask(r *http.Request, memory *bound.Share, answer func([]byte) ([]byte, review.Outcome)) ([]byte, review.Outcome, *refusal) {
+	question, why := read(r, memory)
+	if why != nil {
+		return nil, "", why
 	}
 	leave, ok := w.turns.Take(r.Context(), turnTimeout)
 	if !ok {
-		return nil, "", errBusy
+		return nil, "", refusedBusy
 	}
 	defer leave()
 	text, outcome := answer(question)
 	return text, outcome, nil
 }
 
-// read reads all of a body. It counts the memory for it before it takes it: only what has come makes the buffer
-// grow. A buffer that is not nil is for keep.
-func (w *Webhook) read(from io.Reader, memory *bound.Share) (text []byte, again *[]byte, err error) {
-	if !memory.Hold(firstBuffer) {
-		return nil, nil, errShare
+// read reads all of a review. It counts the memory for it before it takes it: only what has come makes the buffer
+// grow, whatever length the client promises.
+func read(r *http.Request, memory *bound.Share) ([]byte, *refusal) {
+	length := maxReview
+	if n := r.ContentLength; n >= 0 && n < maxReview {
+		length = int(n)
 	}
-	b := make([]byte, 0, firstBuffer)
+	var b []byte
 	for {
+		if len(b) > length {
+			return nil, refusedLarge
+		}
 		if len(b) == cap(b) {
-			size, next := 2*cap(b), new([]byte)
-			if again == nil {
-				next = w.buffers.Get().(*[]byte)
-				again, size = next, cap(*next)
-			}
+			size := min(max(growth*cap(b), firstBuffer), length+1)
 			if !memory.Hold(int64(cap(b) + size)) { // both, until one is copied
-				return b, again, errShare
+				return nil, refusedShare
 			}
-			if cap(*next) < size {
-				*next = make([]byte, 0, size)
-			}
-			b = append((*next)[:0], b...)
-			*again = b
+			b = append(make([]byte, 0, size), b...)
 			memory.Hold(int64(size))
 		}
-		n, err := from.Read(b[len(b):cap(b)])
+		n, err := r.Body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if err == io.EOF {
-			return b, again, nil
+			return b, nil
 		}
 		if err != nil {
-			return b, again, err
+			return nil, refusedCut
 		}
-	}
-}
-
-// firstBuffer, minBuffer and maxBuffer are the sizes of buffers, in bytes: that of a request that has sent nothing
-// yet, and of those that are used again.
-const firstBuffer, minBuffer, maxBuffer = 2 << 10, 16 << 10, 32 << 10
-
-// keep returns a buffer to the pool, unless it is large.
-func (w *Webhook) keep(b *[]byte) {
-	if cap(*b) <= maxBuffer {
-		w.buffers.Put(b)
 	}
 }
 
