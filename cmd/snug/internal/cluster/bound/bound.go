@@ -5,7 +5,6 @@ package bound
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -86,21 +85,13 @@ func Client(ctx context.Context) netip.Addr {
 	return netip.Addr{}
 }
 
-// ErrCut is the cause why the context of a request ended that its client lost.
-var ErrCut = errors.New("the client holds too much")
-
-// endTimeout bounds the end of a request that was cut: the answer says so.
-const endTimeout = time.Second
-
-type end struct{}
-
-// Open returns a Share of b for a request. If its client loses it, the request ends.
+// Open returns a Share of b for a request. If its client loses it, its connection is closed at once, and with it all
+// its requests end: none that no longer counts goes on.
 func Open(ctx context.Context, b *Budget) *Share {
-	stop, ok := ctx.Value(end{}).(func())
-	if !ok {
-		stop = func() {}
+	if c, ok := ctx.Value(key{}).(*Conn); ok {
+		return b.Open(c.client, c.cut)
 	}
-	return b.Open(Client(ctx), stop)
+	return b.Open(netip.Addr{}, func() {})
 }
 
 // Requests serves requests, in HTTP/2 the streams, within a Budget. A request counts until its answer is sent:
@@ -110,28 +101,10 @@ func (b *Budget) Requests(next http.Handler) http.Handler {
 		if c, ok := r.Context().Value(key{}).(*Conn); ok {
 			c.share.Used()
 		}
-		control := http.NewResponseController(w)
-		ctx, cancel := context.WithCancelCause(r.Context())
-		ended := make(chan struct{})
-		stop := context.AfterFunc(ctx, func() {
-			defer close(ended)
-			if context.Cause(ctx) == ErrCut {
-				now := time.Now()
-				_ = control.SetReadDeadline(now)
-				_ = control.SetWriteDeadline(now.Add(endTimeout))
-			}
-		})
-		defer func() {
-			if !stop() {
-				<-ended // w ends with this call
-			}
-			cancel(nil)
-		}()
-		r = r.WithContext(context.WithValue(ctx, end{}, func() { cancel(ErrCut) }))
 		share := Open(r.Context(), b)
 		defer share.Close()
 		share.Hold(1)
 		next.ServeHTTP(w, r)
-		_ = control.Flush()
+		_ = http.NewResponseController(w).Flush()
 	})
 }

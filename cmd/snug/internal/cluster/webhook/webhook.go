@@ -194,9 +194,6 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 	if why == nil && !memory.Hold(int64(cap(text))) {
 		why = refusedShare
 	}
-	if context.Cause(r.Context()) == bound.ErrCut {
-		why = refusedShare
-	}
 	if why != nil {
 		m.refused(why.reason)
 		if why.code == http.StatusServiceUnavailable {
