@@ -18,7 +18,6 @@ import (
 // no answer within askTimeout, which is how long an API server waits, it is not ready. What clients send and lose
 // does not count: else they could make it not ready.
 const (
-	askSelf       = "/self"
 	askEvery      = 5 * time.Second
 	askTimeout    = 2 * time.Second
 	maxUnanswered = 2
@@ -40,7 +39,7 @@ func (w *Webhook) watch(ctx context.Context, at net.Addr, rest time.Duration) {
 			return
 		case <-time.After(rest):
 		}
-		r, err := client.Post("https://"+at.String()+askSelf, "", nil)
+		r, err := client.Post("https://"+at.String()+w.askSelf, "", nil)
 		if err == nil {
 			if r.Body.Close(); r.StatusCode != http.StatusOK {
 				err = errors.New(r.Status)

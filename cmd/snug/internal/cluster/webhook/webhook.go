@@ -6,6 +6,7 @@ package webhook
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -93,6 +94,8 @@ type Webhook struct {
 	o      Options
 	turns  *bound.Turns
 	ending atomic.Bool
+	// askSelf is the path of its own questions. No other client knows it: what it asks there is in no metric.
+	askSelf string
 	// unanswered is why the webhook does not answer itself; nil = it does.
 	unanswered atomic.Pointer[error]
 	metrics    *metrics
@@ -110,7 +113,7 @@ func New(o Options) *Webhook {
 		o.Ready = func() error { return nil }
 	}
 	w := &Webhook{
-		o: o, turns: bound.NewTurns(maxParallel),
+		o: o, turns: bound.NewTurns(maxParallel), askSelf: "/self/" + rand.Text(),
 		conns: bound.Budget{Max: maxConns}, requests: bound.Budget{Max: maxRequests}, bytes: bound.Budget{Max: maxHeld, Refuse: true}, state: bound.Budget{Max: maxSideConns},
 		rate: bound.Rate{Share: connShare, Burst: maxConns / 2 * bound.ConnCost},
 	}
@@ -175,7 +178,7 @@ func (w *Webhook) Handler() http.Handler {
 		m := w.metrics.of(strings.TrimPrefix(path, "/"))
 		mux.HandleFunc("POST "+path, func(rw http.ResponseWriter, r *http.Request) { w.answer(rw, r, m, answer) })
 	}
-	mux.HandleFunc("POST "+askSelf, w.self)
+	mux.HandleFunc("POST "+w.askSelf, w.self)
 	return mux
 }
 

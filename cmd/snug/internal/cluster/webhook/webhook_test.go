@@ -57,6 +57,7 @@ func TestHandler(t *testing.T) {
 		{"nonsense", "POST", FitByPod, "nonsense", 200, `"allowed":true,"warnings":["snug`},
 		{"another method", "GET", FitByPod, "", 405, ""},
 		{"another path", "POST", "/", question, 404, ""},
+		{"what it asks itself", "POST", "/self", question, 404, ""},
 		{"a large review", "POST", FitByPod, strings.Repeat(" ", maxReview) + question, 413, "too large"},
 		{"the largest review", "POST", FitByPod, strings.Repeat(" ", maxReview-len(question)) + question, 200, `"patchType":"JSONPatch"`},
 	} {
