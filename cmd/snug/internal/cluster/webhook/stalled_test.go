@@ -129,6 +129,29 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// gone is a client that is gone before its answer, which Write or Flush says.
+type gone struct {
+	*httptest.ResponseRecorder
+	write, flush error
+}
+
+func (g *gone) Write([]byte) (int, error) { return 0, g.write }
+func (g *gone) FlushError() error         { return g.flush }
+
+// TestGone: a review counts as answered if its answer is sent, and else as cut.
+func TestGone(t *testing.T) {
+	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})
+	h := w.Handler()
+	for _, rw := range []*gone{{}, {write: io.ErrClosedPipe}, {flush: io.ErrClosedPipe}} {
+		rw.ResponseRecorder = httptest.NewRecorder()
+		h.ServeHTTP(rw, httptest.NewRequest("POST", FitByPod, strings.NewReader(question)))
+	}
+	m := w.metrics.paths["fit/pod"]
+	if answered, cut := m.outcomes[review.Patched].Load(), m.reasons["cut"].Load(); answered != 1 || cut != 2 || m.count != 1 {
+		t.Errorf("%d answered, %d timed, %d cut", answered, m.count, cut)
+	}
+}
+
 // TestRead: a body of any length, known or not, is read whole, and what it takes is counted before.
 func TestRead(t *testing.T) {
 	w := New(Options{Reviewer: &review.Reviewer{Config: configured(t, "")}})

@@ -208,7 +208,14 @@ func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics
 	// A client that does not read the answer holds its memory, but no turn.
 	rw.Header().Set("Content-Type", "application/json")
 	rw.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	_, _ = rw.Write(text)
+	_, err := rw.Write(text)
+	if err == nil {
+		err = http.NewResponseController(rw).Flush()
+	}
+	if err != nil {
+		m.refused(refusedCut.reason)
+		return
+	}
 	m.done(outcome, time.Since(begin))
 }
 
