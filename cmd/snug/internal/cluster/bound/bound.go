@@ -94,17 +94,25 @@ func Open(ctx context.Context, b *Budget) *Share {
 	return b.Open(netip.Addr{}, func() {})
 }
 
-// Requests serves requests, in HTTP/2 the streams, within a Budget. A request counts until its answer is sent:
-// a client that does not read it holds it. Each request makes its connection the last used one.
-func (b *Budget) Requests(next http.Handler) http.Handler {
+// Used serves requests, each of which makes its connection the last used one. In HTTP/1.1 a connection has one request
+// at a time, so the Budget of connections bounds both.
+func Used(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(key{}).(*Conn); ok {
 			c.share.Used()
 		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Requests is Used for HTTP/2: its requests, the streams, have a Budget. A request counts until its answer is sent: a
+// client that does not read it holds it.
+func (b *Budget) Requests(next http.Handler) http.Handler {
+	return Used(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		share := Open(r.Context(), b)
 		defer share.Close()
 		share.Hold(1)
 		next.ServeHTTP(w, r)
 		_ = http.NewResponseController(w).Flush()
-	})
+	}))
 }

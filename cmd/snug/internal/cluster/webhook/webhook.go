@@ -131,7 +131,7 @@ func (w *Webhook) Serve(ctx context.Context, reviews, state net.Listener) error 
 			ErrorLog: quietLog(w.o.Note),
 		}
 	}
-	main, side := server(w.requests.Requests(w.Handler())), server((&bound.Budget{Max: maxSideConns}).Requests(w.State()))
+	main, side := server(w.requests.Requests(w.Handler())), server(bound.Used(w.State()))
 	main.ConnContext, side.ConnContext = bound.Context, bound.Context
 	main.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, WriteByteTimeout: writeTimeout,
