@@ -76,7 +76,7 @@ cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter
 cluster/quantity, cluster/podpatch, cluster/policy, cluster/pod < cluster/review
 cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, cluster/podpatch, cluster/bound < cluster/webhook
 NONE < cluster/bound
-cluster/rest < cluster/guard
+cluster/rest, cluster/bound < cluster/guard
 diagnose/size < cluster/needs < cluster/fleet
 cluster/pod, cluster/podid, cluster/rest, cluster/guard, cluster/bound, cluster/needs < cluster/agent
 cli/ui < cli/usage < cli/fit < cli/small < snug-run

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/bound"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 )
 
@@ -22,7 +23,7 @@ const (
 	keptYes, keptNo = time.Minute, 10 * time.Second
 	// maxKept bounds the answers that are kept.
 	maxKept = 256
-	// maxAsking bounds the questions at a time. Further requests wait.
+	// maxAsking bounds the questions at a time, of which a client has one. Further requests wait.
 	maxAsking = 4
 	// maxWait bounds the wait for the API server. It is below the time in which the address has to answer, or
 	// the client would get nothing.
@@ -35,7 +36,7 @@ const (
 type Guard struct {
 	api    *rest.Client
 	note   func(string)
-	asking chan struct{}
+	asking *bound.Turns
 	now    func() time.Time // for tests
 	wait   time.Duration    // maxWait
 
@@ -52,7 +53,7 @@ type answer struct {
 // New returns a Guard. Its service account needs the ClusterRole system:auth-delegator. note
 // receives errors of the API server.
 func New(api *rest.Client, note func(string)) *Guard {
-	return &Guard{api: api, note: note, asking: make(chan struct{}, maxAsking), now: time.Now, wait: maxWait, kept: map[[sha256.Size]byte]answer{}}
+	return &Guard{api: api, note: note, asking: bound.NewTurns(maxAsking), now: time.Now, wait: maxWait, kept: map[[sha256.Size]byte]answer{}}
 }
 
 // Handler passes requests for the guarded paths to next if their token may get that path, and all
@@ -101,12 +102,11 @@ func (g *Guard) status(ctx context.Context, authorization, path string) int {
 	}
 	inTime, stop := context.WithTimeout(ctx, g.wait)
 	defer stop()
-	select {
-	case g.asking <- struct{}{}:
-		defer func() { <-g.asking }()
-	case <-inTime.Done():
+	leave, ok := g.asking.Take(inTime, g.wait)
+	if !ok {
 		return http.StatusServiceUnavailable
 	}
+	defer leave()
 	if a, ok := g.known(key); ok { // asked meanwhile
 		return a.status
 	}

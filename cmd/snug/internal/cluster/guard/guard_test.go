@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/bound"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
 )
 
@@ -25,6 +27,7 @@ type server struct {
 	reviews, accesses atomic.Int64
 	down              atomic.Bool
 	late              chan struct{} // an answer waits until it is closed; nil = none does
+	slow              chan struct{} // so does one about a token "slow..."
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +48,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/apis/authentication.k8s.io/v1/tokenreviews":
 		s.reviews.Add(1)
 		name, _ := spec["token"].(string)
+		if strings.HasPrefix(name, "slow") {
+			<-s.slow
+		}
 		known := name == "reader" || name == "other"
 		review["status"] = map[string]any{"authenticated": known, "user": map[string]any{"username": name, "uid": "7", "groups": []string{"all"}, "extra": map[string]any{"a": []string{"b"}}}}
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
@@ -198,6 +204,48 @@ func TestLate(t *testing.T) {
 	if len(notes) == 0 || !strings.HasPrefix(notes[0], "who may read /metrics is not known, ") {
 		t.Errorf("notes %q", notes)
 	}
+}
+
+// TestAskingShared: a client with many tokens about which the API server is slow takes no question from another.
+func TestAskingShared(t *testing.T) {
+	var notes []string
+	s := &server{slow: make(chan struct{})}
+	h, g := guarded(t, s, &notes)
+	g.wait = time.Minute
+	arrived := make(chan struct{}, 2*maxAsking)
+	at := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		h.ServeHTTP(w, r)
+	}))
+	at.Listener = &bound.Listener{Listener: at.Listener, Conns: &bound.Budget{Max: 1 << 10}}
+	at.Config.ConnContext = bound.Context
+	at.Start()
+	ask := func(from byte, token string) int {
+		tr := &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, from)}}).DialContext}
+		r, _ := http.NewRequest("GET", at.URL+"/metrics", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		a, err := tr.RoundTrip(r)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		a.Body.Close()
+		return a.StatusCode
+	}
+	var all sync.WaitGroup
+	for i := range maxAsking {
+		all.Go(func() { ask(2, fmt.Sprint("slow", i)) })
+		<-arrived
+	}
+	for s.reviews.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if code := ask(3, "reader"); code != 200 || s.reviews.Load() != 2 {
+		t.Errorf("%d, %d reviews", code, s.reviews.Load())
+	}
+	close(s.slow)
+	all.Wait()
+	at.Close()
 }
 
 // TestMany: many tokens take no more than maxKept entries, and do not push out those that may.
