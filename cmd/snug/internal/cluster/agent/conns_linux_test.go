@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/cert"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/guard"
 )
 
 // TestClientsThatDoNotRead: 64 clients ask twenty times for an answer larger than a socket holds and never read,
@@ -73,7 +74,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 				})
 			}
 			all.Wait()
-			client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+			client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 			for i := range 60 {
 				path := []string{"/healthz", "/metrics"}[i%2]
 				r, err := client.Get(scheme + "://" + l.Addr().String() + path)
@@ -82,6 +83,9 @@ func TestClientsThatDoNotRead(t *testing.T) {
 				}
 				n, err := io.Copy(io.Discard, r.Body)
 				r.Body.Close()
+				if r.ProtoMajor != 1 { // HTTP/2 would need a budget of requests
+					t.Error(r.Proto)
+				}
 				if r.StatusCode != http.StatusOK || err != nil || path == "/metrics" && n < 100_000 {
 					t.Errorf("%s: %s, %d bytes, %v", path, r.Status, n, err)
 				}
@@ -90,10 +94,22 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// TestAsksAgain: a client that asks for a page again and again has to wait, is told how long, and can still ask for
-// the health. Others get their pages meanwhile.
+// TestAsksAgain: a client that asks again and again, for whatever, has to wait, is told how long, and can still ask
+// for the health. Others get their pages meanwhile.
 func TestAsksAgain(t *testing.T) {
 	a := idle(sampleNode(), 0)
+	testAsksAgain(t, a, "GET", "/", 200)
+	if page := scraped(t, a); !strings.Contains(page, `snug_agent_cut_total{reason="rate"} 2`) {
+		t.Error("the refusals are not counted")
+	}
+	testAsksAgain(t, idle(sampleNode(), 0), "GET", "/nope", 404)
+	testAsksAgain(t, idle(sampleNode(), 0), "POST", "/", 405)
+	a = idle(sampleNode(), 0)
+	a.opts.Guard = guard.New(nil, nil)
+	testAsksAgain(t, a, "GET", "/metrics", 401)
+}
+
+func testAsksAgain(t *testing.T, a *Agent, method, path string, first int) {
 	a.opts.Interval = time.Hour
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -103,30 +119,37 @@ func TestAsksAgain(t *testing.T) {
 	a.rate.Burst, a.rate.Share = 0, 1e-9 // as after many pages
 	go server.Serve(in)
 	t.Cleanup(func() { server.Close() })
-	get := func(from, path string) *http.Response {
+	ask := func(from, method, path string) (code, wait int) {
 		t.Helper()
 		tr := &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext}
-		r, err := (&http.Client{Transport: tr}).Get("http://" + l.Addr().String() + path)
+		q, err := http.NewRequest(method, "http://"+l.Addr().String()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := tr.RoundTrip(q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		io.Copy(io.Discard, r.Body)
 		r.Body.Close()
-		return r
+		wait, _ = strconv.Atoi(r.Header.Get("Retry-After"))
+		return r.StatusCode, wait
 	}
-	if r := get("127.0.0.2", "/"); r.StatusCode != 200 {
-		t.Fatal(r.Status)
+	if code, _ := ask("127.0.0.2", method, path); code != first {
+		t.Fatalf("%s %s: %d", method, path, code)
 	}
-	r := get("127.0.0.2", "/")
-	if wait, err := strconv.Atoi(r.Header.Get("Retry-After")); r.StatusCode != http.StatusTooManyRequests || err != nil || wait < 1 {
-		t.Errorf("%s, %v", r.Status, r.Header)
-	}
-	for _, c := range [][2]string{{"127.0.0.2", "/healthz"}, {"127.0.0.3", "/metrics"}} {
-		if r := get(c[0], c[1]); r.StatusCode != 200 {
-			t.Errorf("%v: %s", c, r.Status)
+	before := 0
+	for range 2 { // a refusal counts too
+		code, wait := ask("127.0.0.2", method, path)
+		if code != http.StatusTooManyRequests || wait <= before {
+			t.Errorf("%s %s again: %d, to wait for %d s after %d", method, path, code, wait, before)
 		}
+		before = wait
 	}
-	if page := scraped(t, a); !strings.Contains(page, `snug_agent_cut_total{reason="rate"} 1`) {
-		t.Error("the refusal is not counted")
+	if code, _ := ask("127.0.0.2", "GET", "/healthz"); code != 200 {
+		t.Errorf("the health: %d", code)
+	}
+	if code, _ := ask("127.0.0.3", method, path); code != first {
+		t.Errorf("another client: %d", code)
 	}
 }

@@ -68,18 +68,13 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 
 // server returns the server, and the listener for it: l with its bounds.
 func (a *Agent) server(l net.Listener) (*http.Server, net.Listener) {
-	handler := a.Handler()
-	if a.opts.Guard != nil {
-		handler = a.opts.Guard.Handler(handler, []string{"/", "/findings", "/metrics", "/needs"}, []string{"/healthz"})
-	}
 	a.conns.Max = maxConns
 	l = &bound.Listener{Listener: l, Conns: &a.conns}
-	requests := &bound.Budget{Max: maxConns}
 	if a.opts.Certificate != nil {
 		l = tls.NewListener(l, &tls.Config{GetCertificate: a.opts.Certificate, MinVersion: tls.VersionTLS12})
 	}
-	return &http.Server{
-		Handler: requests.Requests(handler), ConnContext: bound.Context,
+	return &http.Server{ // of HTTP/1.1
+		Handler: bound.Used(a.Handler()), ConnContext: bound.Context,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 	}, l
 }
@@ -96,14 +91,6 @@ func (a *Agent) Handler() http.Handler {
 	a.rate.Share, a.rate.Burst = clientShare, clientBurst
 	answers := func(made func(*http.Request) answer) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			client := bound.Client(r.Context())
-			if wait := a.rate.Wait(client); wait > 0 {
-				_ = pause(r.Context(), refusePause)
-				w.Header().Set("Connection", "close")
-				w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-				http.Error(w, "this client asks too often", http.StatusTooManyRequests)
-				return
-			}
 			leave, ok := turns.Take(r.Context(), writeTimeout)
 			if !ok {
 				notNow("too many requests at the same time").write(w)
@@ -114,7 +101,7 @@ func (a *Agent) Handler() http.Handler {
 				defer leave() // only the making has turns: no other client waits for one that does not read
 				answer = made(r)
 			})
-			a.rate.Spend(client, took+requestCost+time.Duration(answer.size())*byteCost)
+			a.rate.Spend(bound.Client(r.Context()), took+time.Duration(answer.size())*byteCost)
 			answer.write(w)
 		}
 	}
@@ -125,11 +112,27 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("GET /findings", answers(a.findings))
 	mux.HandleFunc("GET /needs", answers(func(*http.Request) answer { return a.needs() }))
 	mux.HandleFunc("GET /{$}", answers(a.page))
+	var next http.Handler = mux
+	if a.opts.Guard != nil {
+		next = a.opts.Guard.Handler(mux, []string{"/", "/findings", "/metrics", "/needs"}, []string{"/healthz"})
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		mux.ServeHTTP(w, r)
+		if r.URL.Path != "/healthz" { // of it a refusal would restart the agent
+			client := bound.Client(r.Context())
+			wait := a.rate.Wait(client)
+			a.rate.Spend(client, requestCost) // whatever the answer is
+			if wait > 0 {
+				_ = pause(r.Context(), refusePause)
+				h.Set("Connection", "close")
+				h.Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+				http.Error(w, "this client asks too often", http.StatusTooManyRequests)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 
