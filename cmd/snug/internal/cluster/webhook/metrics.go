@@ -150,7 +150,7 @@ func Learned(k *learned.Keeper) func(*promtext.Page) {
 
 // cut is the metric of what clients lost.
 func (w *Webhook) cut(p *promtext.Page) {
-	p.Family("snug_webhook_cut_total", "What clients lost because they held too much (reason=client), most while all was taken (full), or came too often (rate).", promtext.Counter)
+	p.Family("snug_webhook_cut_total", "What clients lost, or in review_memory were refused, because they held too much (reason=client), most while all was taken (full), or came too often (rate).", promtext.Counter)
 	sample := func(of, reason string, n int64) {
 		p.Sample(float64(n), promtext.Text(promtext.Label{Name: "of", Value: of}, promtext.Label{Name: "reason", Value: reason}))
 	}
