@@ -29,7 +29,6 @@ var others = map[string]string{
 	"internal/source/outfile/":  "opens for writing; looks at 64 bytes of a regular file that it would replace",
 	"internal/cluster/image/":   "reads images in place, regular files, with a budget of its own",
 	"internal/cluster/agent/":   "reads /proc, cgroupfs and the names in a directory",
-	"internal/report/finding/":  "unpacks its own schema",
 	"internal/profile/cpuprof/": "reads /proc; unpacks what it has read, with a bound of its own",
 
 	"vet/gomod.go":                            "other linters import package vet: a regular file, 1 MiB",
