@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type Conn struct {
 	net.Conn
 	client netip.Addr
 	share  *Share
+	leave  atomic.Pointer[func()] // ends its turn of Handshakes
 }
 
 // Accept implements net.Listener.
@@ -58,8 +60,22 @@ func (c *Conn) cut() {
 	_ = c.Conn.Close()
 }
 
+// Write ends the turn of a handshake.
+func (c *Conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.computed()
+	return n, err
+}
+
+func (c *Conn) computed() {
+	if leave := c.leave.Swap(nil); leave != nil {
+		(*leave)()
+	}
+}
+
 // Close closes the connection.
 func (c *Conn) Close() error {
+	c.computed()
 	c.share.Close()
 	return c.Conn.Close()
 }

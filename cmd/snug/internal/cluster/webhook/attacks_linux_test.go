@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -12,6 +13,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +32,8 @@ var (
 	probes  = flag.Int("probes", 40, "TestAttacks probes `N` times during each attack")
 	rounds  = flag.Int("rounds", 1, "TestAttacks does so in `N` rounds, each after as many probes without an attack")
 	webhook = flag.String("webhook", "", "TestAttacks attacks the webhook at `ADDRESS`")
+	cpu     = flag.String("attackers", "", "attackers of -webhook are a process of their own on this `CPU`")
+	only    = flag.String("attack", "", "TestAttackers makes this attack until its standard input ends")
 )
 
 var insecure = &tls.Config{InsecureSkipVerify: true}
@@ -289,6 +294,43 @@ func (a *attack) once(ctx context.Context, at string, from net.IP, held *atomic.
 	a.do(c, func() { once.Do(func() { held.Add(1) }) })
 }
 
+// TestAttackers is the process of -attackers.
+func TestAttackers(t *testing.T) {
+	for _, a := range attacks {
+		if a.name == *only {
+			stop := a.start(*webhook, maxConns)
+			fmt.Println("begun")
+			io.Copy(io.Discard, os.Stdin)
+			stop()
+		}
+	}
+}
+
+// apart makes an attack in a process of its own on a CPU of its own.
+func (a *attack) apart(t *testing.T, at string) (stop func()) {
+	t.Helper()
+	cmd := exec.Command("taskset", "-c", *cpu, os.Args[0], "-test.run=^TestAttackers$", "-test.timeout=0", "-webhook="+at, "-attack="+a.name)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "begun\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return func() {
+		in.Close()
+		io.Copy(io.Discard, out)
+		cmd.Wait()
+	}
+}
+
 // TestAttacks: during each attack every new client is answered, and the webhook is ready.
 func TestAttacks(t *testing.T) {
 	for _, a := range attacks {
@@ -305,7 +347,11 @@ func TestAttacks(t *testing.T) {
 				for i := range took {
 					stop := func() {}
 					if i == 1 {
-						stop = a.start(at, most)
+						if *cpu != "" {
+							stop = a.apart(t, at)
+						} else {
+							stop = a.start(at, most)
+						}
 					}
 					for range *probes / *rounds {
 						begin := time.Now()

@@ -137,7 +137,7 @@ func (w *Webhook) Serve(ctx context.Context, reviews, state net.Listener) error 
 		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, WriteByteTimeout: writeTimeout,
 	}
 	reviews, state = &bound.Listener{Listener: reviews, Conns: &w.conns, Rate: &w.rate}, &bound.Listener{Listener: state, Conns: &w.state}
-	main.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate}
+	main.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate, GetConfigForClient: new(bound.Handshakes).Begin}
 	failed := make(chan error, 2)
 	asks, enough := context.WithCancel(ctx)
 	defer enough()
