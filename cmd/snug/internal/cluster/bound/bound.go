@@ -28,6 +28,7 @@ type Conn struct {
 	net.Conn
 	client netip.Addr
 	share  *Share
+	rate   *Rate
 	leave  atomic.Pointer[func()] // ends its turn of Handshakes
 }
 
@@ -38,7 +39,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &Conn{Conn: conn, client: clientAt(conn.RemoteAddr())}
+		c := &Conn{Conn: conn, client: clientAt(conn.RemoteAddr()), rate: l.Rate}
 		if l.Rate != nil {
 			if l.Rate.Wait(c.client) > 0 {
 				c.cut()
@@ -121,10 +122,33 @@ func Used(next http.Handler) http.Handler {
 	})
 }
 
+// resetCost is the CPU time of a request that its client resets.
+const resetCost = ConnCost / 10
+
+// wasReset counts a request that its client has reset. One that does so again and again loses the connection.
+func (c *Conn) wasReset() {
+	if c.rate == nil {
+		return
+	}
+	if c.rate.Spend(c.client, resetCost); c.rate.Wait(c.client) > 0 {
+		c.cut()
+	}
+}
+
 // Requests is Used for HTTP/2: its requests, the streams, have a Budget. A request counts until its answer is sent: a
 // client that does not read it holds it.
 func (b *Budget) Requests(next http.Handler) http.Handler {
 	return Used(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(key{}).(*Conn); ok {
+			defer func() {
+				if r.Context().Err() != nil {
+					c.wasReset()
+				}
+			}()
+		}
+		if r.Context().Err() != nil {
+			return // a client may begin and reset more requests than may be in progress
+		}
 		share := Open(r.Context(), b)
 		defer share.Close()
 		share.Hold(1)

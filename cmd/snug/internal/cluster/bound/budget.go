@@ -3,9 +3,9 @@
 package bound
 
 import (
+	"container/list"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 )
 
@@ -34,7 +34,7 @@ type Cut struct {
 // account is what a client holds.
 type account struct {
 	held   int64
-	shares []*Share // least recently used first
+	shares list.List // of *Share that hold something, least recently used first
 }
 
 // Share is a part of a Budget that a client holds. Its methods are safe for concurrent use.
@@ -43,6 +43,7 @@ type Share struct {
 	client netip.Addr
 	n      int64
 	used   uint64
+	at     *list.Element // in its client's shares; nil = it holds nothing
 	end    func()
 	gone   bool
 }
@@ -68,25 +69,14 @@ func clientAt(a net.Addr) netip.Addr {
 
 // Open returns a Share that holds nothing yet. If the client loses it, end is called.
 func (b *Budget) Open(client netip.Addr, end func()) *Share {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.clients == nil {
-		b.clients = map[netip.Addr]*account{}
-	}
-	if b.clients[client] == nil {
-		b.clients[client] = &account{}
-	}
-	b.uses++
-	s := &Share{of: b, client: client, used: b.uses, end: end}
-	b.clients[client].shares = append(b.clients[client].shares, s)
-	return s
+	return &Share{of: b, client: client, end: end}
 }
 
 // Hold sets what a Share holds, and reports whether it may. Others lose theirs for it.
 func (s *Share) Hold(n int64) bool {
 	b := s.of
 	b.mu.Lock()
-	own, before := b.clients[s.client], s.n
+	own, before := b.account(s.client), s.n
 	if s.gone || n > quarter(b.Max) || b.Refuse && n > before && own.held-before+n+n/4 > quarter(b.Max) {
 		if !s.gone {
 			b.cut.Client++
@@ -106,6 +96,7 @@ func (s *Share) Hold(n int64) bool {
 		out = append(out, o)
 	}
 	b.set(s, n)
+	own = b.account(s.client)
 	for own.held > quarter(b.Max) {
 		lose(own, &b.cut.Client)
 	}
@@ -129,11 +120,9 @@ func (s *Share) Used() {
 		return
 	}
 	b.uses++
-	s.used = b.uses
-	all := b.clients[s.client].shares
-	i := slices.Index(all, s)
-	copy(all[i:], all[i+1:])
-	all[len(all)-1] = s
+	if s.used = b.uses; s.at != nil {
+		b.clients[s.client].shares.MoveToBack(s.at)
+	}
 }
 
 // Close gives a Share back.
@@ -152,26 +141,41 @@ func (b *Budget) Held() (int64, Cut) {
 	return b.held, b.cut
 }
 
+// account returns what a client holds. It is in clients only while that is something.
+func (b *Budget) account(client netip.Addr) *account {
+	if a := b.clients[client]; a != nil {
+		return a
+	}
+	return &account{}
+}
+
 func (b *Budget) set(s *Share, n int64) {
+	a := b.account(s.client)
 	b.held += n - s.n
-	b.clients[s.client].held += n - s.n
-	s.n = n
+	a.held += n - s.n
+	switch s.n = n; {
+	case n > 0 && s.at == nil:
+		b.uses++
+		s.used, s.at = b.uses, a.shares.PushBack(s)
+	case n == 0 && s.at != nil:
+		a.shares.Remove(s.at)
+		s.at = nil
+	}
+	if b.clients == nil {
+		b.clients = map[netip.Addr]*account{}
+	}
+	if b.clients[s.client] = a; a.shares.Len() == 0 {
+		delete(b.clients, s.client)
+	}
 }
 
 func (b *Budget) remove(s *Share) {
 	b.set(s, 0)
 	s.gone = true
-	a := b.clients[s.client]
-	i := slices.Index(a.shares, s)
-	if a.shares = slices.Delete(a.shares, i, i+1); len(a.shares) == 0 {
-		delete(b.clients, s.client)
-	}
 }
 
 // oldest returns what a client that holds something has used least recently.
-func (a *account) oldest() *Share {
-	return a.shares[slices.IndexFunc(a.shares, func(s *Share) bool { return s.n > 0 })]
-}
+func (a *account) oldest() *Share { return a.shares.Front().Value.(*Share) }
 
 // most returns the client that holds most; of several, the one that has used its own least recently.
 func (b *Budget) most() (most *account) {

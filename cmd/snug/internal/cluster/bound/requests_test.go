@@ -3,12 +3,15 @@
 package bound
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -230,5 +233,32 @@ func TestListener(t *testing.T) {
 	}
 	if Client(t.Context()).IsValid() {
 		t.Error("a client without a connection")
+	}
+}
+
+// TestReset: requests that are reset before they begin take nothing, and a client that resets again and again loses
+// its connection.
+func TestReset(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	c := &Conn{Conn: here, rate: &Rate{Share: 1e-9, Burst: 10 * resetCost}}
+	c.share = (&Budget{Max: 4}).Open(c.client, c.cut)
+	gone, cancel := context.WithCancel(Context(t.Context(), c))
+	cancel()
+	requests := &Budget{Max: 4}
+	h := requests.Requests(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("served") }))
+	open := func() bool {
+		here.SetReadDeadline(time.Unix(1, 0))
+		_, err := here.Read(make([]byte, 1))
+		return errors.Is(err, os.ErrDeadlineExceeded)
+	}
+	for i := range 11 {
+		if !open() {
+			t.Fatalf("closed after %d resets", i)
+		}
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "POST", "/", nil))
+	}
+	if held, cut := requests.Held(); open() || held != 0 || cut != (Cut{}) {
+		t.Errorf("open %v, held %d, cut %+v", open(), held, cut)
 	}
 }

@@ -222,14 +222,14 @@ var attacks = []attack{
 			return frame(headersFrame, endHeaders, id, posts) + frame(dataFrame, endStream, id, "{}")
 		})(c, begun)
 	}},
-	{name: "rapid reset", conns: 4, from: one, h2: true, do: flood("", func(i int) string {
+	{name: "rapid reset", conns: 60, from: one, h2: true, do: flood("", func(i int) string {
 		return frame(headersFrame, endHeaders, 2*i+1, posts) + frame(resetFrame, 0, 2*i+1, cancelled)
 	})},
-	{name: "CONTINUATION", conns: 4, from: one, h2: true, do: flood(frame(headersFrame, 0, 1, posts), func(int) string {
+	{name: "CONTINUATION", conns: 60, from: one, h2: true, do: flood(frame(headersFrame, 0, 1, posts), func(int) string {
 		return frame(continuation, 0, 1, strings.Repeat("\x00\x01a\x01b", 100))
 	})},
 	{name: "long frames", conns: 240, from: one, h2: true, do: hold(longFrame(1 << 20))},
-	{name: "pings", conns: 4, from: one, h2: true, do: flood("", func(int) string { return frame(pingFrame, 0, 0, "12345678") })},
+	{name: "pings", conns: 60, from: one, h2: true, do: flood("", func(int) string { return frame(pingFrame, 0, 0, "12345678") })},
 }
 
 // start attacks a webhook that has room for most connections until stop. It returns when attackers hold half of what they may, or all
