@@ -275,7 +275,7 @@ var mostLines = map[string]int{
 	"cmd/snug/":                   650,
 	"cmd/snug/vet/":               3050,
 	"cmd/snug/internal/cli/":      8850,
-	"cmd/snug/internal/cluster/":  21650,
+	"cmd/snug/internal/cluster/":  21720,
 	"cmd/snug/internal/diagnose/": 8550,
 	"cmd/snug/internal/process/":  9800,
 	"cmd/snug/internal/profile/":  6600,
