@@ -185,7 +185,7 @@ func written(file string, in **string, write func(io.Writer) error) error {
 		err = outfile.Replace(file, b.Bytes())
 	}
 	if err != nil {
-		return message.Failed("cannot write, "+message.Reason(err)+", "+file, outfile.RoomHint)
+		return outfile.Failed(err, file)
 	}
 	*in = &file
 	return nil

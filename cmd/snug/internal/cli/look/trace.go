@@ -100,7 +100,7 @@ func traces(u *ui.UI, ctx context.Context, names []string, duration time.Duratio
 		}
 		if err != nil {
 			d.Page = nil
-			wrong = message.Failed("cannot write, "+message.Reason(err)+", "+file, outfile.RoomHint)
+			wrong = outfile.Failed(err, file)
 		}
 	}
 	if err := u.Answer(d); err != nil {

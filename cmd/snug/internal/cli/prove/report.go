@@ -75,7 +75,7 @@ func writeForms(d finding.Document, forms ...form) error {
 			return err
 		}
 		if err := outfile.Replace(f.file, text); err != nil {
-			return message.Failed("cannot write, "+message.Reason(err)+", "+f.file, outfile.RoomHint)
+			return outfile.Failed(err, f.file)
 		}
 	}
 	return nil

@@ -37,7 +37,10 @@ func ReplaceChecked(name string, text []byte, check func(old *os.File) error) (e
 
 const newMode = 0o644
 
-var errMeanwhile = errors.New("another file has taken its place meanwhile")
+var (
+	errMeanwhile = errors.New("another file has taken its place meanwhile")
+	errUnread    = errors.New("a pipe that nobody reads")
+)
 
 // replace opens the old file once: owner, mode and kind are those of that descriptor.
 func replace(name string, text []byte, check func(old *os.File) error) error {
@@ -54,7 +57,7 @@ func replace(name string, text []byte, check func(old *os.File) error) error {
 		flag = os.O_RDWR
 	}
 	// Keep a file that may not be written, even if its directory would allow replacing it.
-	old, err := p.open(p.base, flag, 0)
+	old, err := p.target(flag)
 	var info fs.FileInfo
 	if err == nil {
 		defer old.Close()
@@ -100,7 +103,7 @@ func Open(name string, flag int) (*os.File, error) {
 	if p.direct != "" {
 		return os.OpenFile(p.direct, flag, newMode)
 	}
-	return p.open(p.base, flag, newMode)
+	return p.target(flag)
 }
 
 // descriptor reports whether a name stands for an open file, such as /dev/stdout. The process that
@@ -114,15 +117,21 @@ func descriptor(name string) bool {
 	return false
 }
 
-const (
-	saveHint = RoomHint + "; - is stdout"
-)
+// Failed returns the failure of a file that could not be written.
+func Failed(err error, name string) error { return failed(err, name, RoomHint) }
+
+func failed(err error, name, hint string) error {
+	if errors.Is(err, errUnread) {
+		hint = "start its reader first, or name a file"
+	}
+	return message.Failed("cannot write, "+message.Reason(err)+", "+name, hint)
+}
 
 // Save writes a file atomically: until it is complete it has another name, so that a full disk
 // leaves the old file. It writes directly to devices and pipes.
 func Save(name string, text []byte) error {
 	if err := Replace(name, text); err != nil {
-		return message.Failed("cannot write, "+message.Reason(err)+", "+name, saveHint)
+		return failed(err, name, RoomHint+"; - is stdout")
 	}
 	return nil
 }
@@ -170,26 +179,28 @@ func Writable(flag, file string) error {
 	case "-":
 		return message.Usage("stdout has the answer, "+flag+" -", "name a file; snug report writes any form of a saved answer to stdout")
 	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return nil
-	}
-	if flag == "--html" && document(file) {
+	info, err := os.Stat(file)
+	special := err == nil && !info.Mode().IsRegular() && !info.IsDir()
+	if !special && flag == "--html" && document(file) {
 		return message.Usage("a document of snug, which a page would replace, "+flag+" "+message.Quote(file), "give the page a name of its own")
 	}
-	if err := writable(file); err != nil {
-		return message.Failed("cannot write, "+message.Reason(err)+", "+file, RoomHint)
+	if err := writable(file, special); err != nil {
+		return Failed(err, file)
 	}
 	return nil
 }
 
-// writable opens a file, or makes one in its directory and removes it.
-func writable(file string) error {
+// writable opens a file that is not special, or makes one in its directory and removes it.
+func writable(file string, special bool) error {
 	p, err := find(file)
-	if err != nil || p.direct != "" {
+	if err != nil {
 		return err
 	}
 	defer p.close()
-	f, err := p.open(p.base, os.O_WRONLY, 0)
+	if special || p.direct != "" {
+		return nil
+	}
+	f, err := p.target(os.O_WRONLY)
 	if f.Close(); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -4,7 +4,6 @@ package outfile
 
 import (
 	"cmp"
-	"errors"
 	"io/fs"
 	"os"
 	"strings"
@@ -21,11 +20,16 @@ type place struct {
 	direct string // a name of an open file, to write to directly
 }
 
-var errForeign = errors.New("a link of another user in a directory where everybody may write")
+// An errForeign is the kind of a refused file.
+type errForeign string
+
+func (e errForeign) Error() string {
+	return "a " + string(e) + " of another user in a directory where everybody may write"
+}
 
 // find follows the links of a name one by one (path_resolution(7)), to a place that has none. It refuses
-// a link of another user in a sticky directory where everybody may write, as the kernel does with
-// fs.protected_symlinks=1 (proc_sys_fs(5)), but with 0 too, and in the middle of a name.
+// a link, a pipe or a file of another user in a sticky directory where everybody may write, as the kernel does with
+// fs.protected_symlinks, protected_fifos and protected_regular=1 (proc_sys_fs(5)), but with 0 too, and in the middle of a name.
 func find(name string) (*place, error) {
 	p := &place{dir: unix.AT_FDCWD}
 	if err := p.follow(name); err != nil {
@@ -82,21 +86,51 @@ func (p *place) enter(name string) error {
 
 // link returns where the link of this name leads, or "" if it is none.
 func (p *place) link() (string, error) {
-	var dir, link unix.Stat_t
+	var link unix.Stat_t
 	err := unix.Fstatat(p.dir, p.base, &link, unix.AT_SYMLINK_NOFOLLOW)
-	if err == unix.ENOENT || err == nil && link.Mode&unix.S_IFMT != unix.S_IFLNK {
+	if err == unix.ENOENT {
 		return "", nil
 	}
-	if err := cmp.Or(err, unix.Fstatat(p.dir, ".", &dir, 0)); err != nil {
+	if err = cmp.Or(err, p.own(link.Mode, link.Uid)); err != nil || link.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return "", err
-	}
-	const shared = unix.S_ISVTX | unix.S_IWOTH
-	if dir.Mode&shared == shared && link.Uid != dir.Uid && int(link.Uid) != os.Geteuid() {
-		return "", errForeign
 	}
 	var text [unix.PathMax]byte
 	n, err := unix.Readlinkat(p.dir, p.base, text[:])
 	return string(text[:max(n, 0)]), err
+}
+
+// own refuses what another user may have put into the directory.
+func (p *place) own(mode, uid uint32) error {
+	const shared = unix.S_ISVTX | unix.S_IWOTH
+	kind := map[uint32]string{unix.S_IFLNK: "link", unix.S_IFIFO: "pipe", unix.S_IFREG: "file"}[mode&unix.S_IFMT]
+	var dir unix.Stat_t
+	err := unix.Fstatat(p.dir, ".", &dir, 0)
+	if err == nil && kind != "" && dir.Mode&shared == shared && uid != dir.Uid && int(uid) != os.Geteuid() {
+		err = errForeign(kind)
+	}
+	return err
+}
+
+// target opens the file of the place, and does not wait for the reader of a pipe.
+func (p *place) target(flag int) (*os.File, error) {
+	var st unix.Stat_t
+	fd, err := p.openat(p.base, flag|unix.O_NONBLOCK, newMode)
+	switch {
+	case err == unix.ELOOP:
+		return nil, errMeanwhile
+	case err == unix.ENXIO && unix.Fstatat(p.dir, p.base, &st, 0) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO:
+		return nil, errUnread
+	case err != nil:
+		return nil, err
+	}
+	if err = unix.Fstat(fd, &st); err == nil {
+		err = cmp.Or(p.own(st.Mode, st.Uid), unix.SetNonblock(fd, false))
+	}
+	f := os.NewFile(uintptr(fd), p.base)
+	if err != nil {
+		f.Close()
+	}
+	return f, err
 }
 
 // has reports whether a name of the directory is that of a file; nil is none.
@@ -113,13 +147,10 @@ func (p *place) has(name string, file fs.FileInfo) bool {
 // open opens a file of the directory, and follows no link.
 func (p *place) open(name string, flag int, mode fs.FileMode) (*os.File, error) {
 	fd, err := p.openat(name, flag, mode)
-	switch err {
-	case nil:
-		return os.NewFile(uintptr(fd), name), nil
-	case unix.ELOOP:
-		return nil, errMeanwhile
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 func (p *place) openat(name string, flag int, mode fs.FileMode) (fd int, err error) {

@@ -33,6 +33,10 @@ func (p *place) open(name string, flag int, mode fs.FileMode) (*os.File, error) 
 	return os.OpenFile(p.dir+name, flag, mode)
 }
 
+func (p *place) target(flag int) (*os.File, error) {
+	return os.OpenFile(p.dir+p.base, flag, newMode)
+}
+
 func (p *place) close() {}
 
 type temp struct {

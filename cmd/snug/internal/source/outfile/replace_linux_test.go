@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 )
 
 // child is the variable that makes this program a child of a test, and says what it does.
@@ -288,7 +291,33 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestForeignLinks: what the kernel refuses with fs.protected_symlinks=1 is refused here in any case.
+// TestPipe: a pipe is written to while it has a reader, and nothing waits for one.
+func TestPipe(t *testing.T) {
+	name := t.TempDir() + "/pipe"
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var f *message.Failure
+	if err := Save(name, nil); !errors.As(err, &f) || !strings.Contains(f.What, errUnread.Error()) || !strings.Contains(f.Hint, "reader") {
+		t.Errorf("%v, want %v", err, errUnread)
+	}
+	reader, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	text, got, done := bytes.Repeat([]byte("text"), 1<<18), make([]byte, 4<<18), make(chan error)
+	go func() {
+		_, err := io.ReadFull(reader, got)
+		done <- err
+	}()
+	if err := errors.Join(Save(name, text), <-done); err != nil || !bytes.Equal(got, text) {
+		t.Errorf("%v, the text arrived = %t", err, bytes.Equal(got, text))
+	}
+}
+
+// TestForeignLinks: what the kernel refuses with fs.protected_symlinks, protected_fifos and protected_regular=1 is refused here
+// in any case.
 func TestForeignLinks(t *testing.T) {
 	root(t)
 	for _, c := range []struct {
@@ -303,6 +332,13 @@ func TestForeignLinks(t *testing.T) {
 		{"to nothing", 0o777 | fs.ModeSticky, 0, nobody, "n", false},
 		{"of one's own", 0o777 | fs.ModeSticky, 0, 0, "l", true},
 		{"of the directory's owner", 0o777 | fs.ModeSticky, nobody, nobody, "l", true},
+		{"a pipe", 0o777 | fs.ModeSticky, 0, nobody, "p", false},
+		{"one's own pipe", 0o777 | fs.ModeSticky, 0, 0, "p", true},
+		{"a pipe, not sticky", 0o777, 0, nobody, "p", true},
+		{"a file", 0o777 | fs.ModeSticky, 0, nobody, "f", false},
+		{"one's own file", 0o777 | fs.ModeSticky, 0, 0, "f", true},
+		{"a file of the directory's owner", 0o777 | fs.ModeSticky, nobody, nobody, "f", true},
+		{"a file, not sticky", 0o777, 0, nobody, "f", true},
 		{"not sticky", 0o777, 0, nobody, "l", true},
 		{"not for everybody", 0o770 | fs.ModeSticky, 0, nobody, "l", true},
 	} {
@@ -316,16 +352,21 @@ func TestForeignLinks(t *testing.T) {
 				private, shared := dir+"/private", dir+"/shared"
 				if err := errors.Join(os.Mkdir(private, 0o700), os.WriteFile(private+"/secret", []byte("old"), 0o600), os.Mkdir(shared, 0o700),
 					os.Symlink("../private/secret", shared+"/l"), os.Symlink("../private", shared+"/d"), os.Symlink("../private/none", shared+"/n"),
-					os.Chown(shared, c.dir, c.dir), os.Chmod(shared, c.mode)); err != nil {
+					os.WriteFile(shared+"/f", []byte("old"), 0o600), syscall.Mkfifo(shared+"/p", 0o600), os.Chown(shared, c.dir, c.dir), os.Chmod(shared, c.mode)); err != nil {
 					t.Fatal(err)
 				}
-				for _, l := range []string{"/l", "/d", "/n"} {
+				for _, l := range []string{"/l", "/d", "/n", "/f", "/p"} {
 					if err := os.Lchown(shared+l, c.link, c.link); err != nil {
 						t.Fatal(err)
 					}
 				}
-				err := write(shared + "/" + c.file)
-				if (err == nil) != c.permission || err != nil && !strings.Contains(err.Error(), errForeign.Error()) {
+				reader, err := os.OpenFile(shared+"/p", os.O_RDWR, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer reader.Close()
+				err = write(shared + "/" + c.file)
+				if (err == nil) != c.permission || err != nil && !strings.Contains(err.Error(), "of another user") {
 					t.Errorf("%v, want permission = %t", err, c.permission)
 				}
 				if all := names(t, private); !c.permission && len(all) != 1 {
@@ -395,17 +436,16 @@ func TestExchanged(t *testing.T) {
 	}
 	counts := map[string]int{}
 	// Until each of the two was met often, however busy the machine is.
-	for counts["written"] < 50 || counts[errForeign.Error()] < 50 {
+	for counts[errForeign("file").Error()] < 50 || counts[errForeign("link").Error()] < 50 {
 		err := Replace(shared+"/file", []byte("text of root"))
 		var path *fs.PathError
 		if errors.As(err, &path) {
 			err = path.Err
 		}
 		if err == nil {
-			counts["written"]++
-		} else {
-			counts[err.Error()]++
+			t.Fatalf("written after %v", counts)
 		}
+		counts[err.Error()]++
 		info, err := os.Stat(private + "/secret")
 		text, err2 := os.ReadFile(private + "/secret")
 		if err := errors.Join(err, err2); err != nil || info.Mode() != 0o600 || string(text) != "secret" || info.Sys().(*syscall.Stat_t).Uid != 0 {
