@@ -80,13 +80,17 @@ const notGo = " program that Go did not build"
 // usually known. If not, it is searched for, and a hostile file may be gigabytes of zeros.
 const maxRead = 64 << 20
 
-var errTooMuch = fmt.Errorf("not searched beyond %d MiB", maxRead>>20)
+var (
+	errTooMuch = fmt.Errorf("not searched beyond %d MiB", maxRead>>20)
+	errCut     = errors.New("cut off: its headers point behind its end")
+)
 
 // frugal is a file from which only a limited number of bytes can be read.
 type frugal struct {
 	r    io.ReaderAt
 	left int
 	err  error // the first of reading
+	cut  bool  // an ELF file is shorter than its headers say
 }
 
 func (f *frugal) ReadAt(p []byte, off int64) (int, error) {
@@ -98,6 +102,7 @@ func (f *frugal) ReadAt(p []byte, off int64) (int, error) {
 	if err != nil && err != io.EOF {
 		f.err = cmp.Or(f.err, err)
 	}
+	f.cut = f.cut || n < len(p) && off > 0 // behind the ELF header, only what it names is read
 	return n, err
 }
 
@@ -105,6 +110,9 @@ func (f *frugal) ReadAt(p []byte, off int64) (int, error) {
 func ReadExeAt(r io.ReaderAt) (Exe, error) {
 	f := &frugal{r: r, left: maxRead}
 	e := readExe(f)
+	if f.cut && e.What == "an ELF"+notGo {
+		f.err = cmp.Or(f.err, errCut)
+	}
 	if err := f.err; err != nil {
 		if p := new(fs.PathError); errors.As(err, &p) {
 			err = p.Err

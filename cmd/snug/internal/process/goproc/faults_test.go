@@ -96,3 +96,21 @@ func TestFaults(t *testing.T) {
 		}
 	}
 }
+
+// TestCut: of the beginning of an ELF program nothing is said that its end would refute.
+func TestCut(t *testing.T) {
+	for name, text := range executables(t) {
+		if !bytes.HasPrefix(text, []byte("\x7fELF")) {
+			continue
+		}
+		for _, n := range []int{100, 4096, 1000000} {
+			if n >= len(text) {
+				continue
+			}
+			e, err := ReadExeAt(bytes.NewReader(text[:n]))
+			if !e.IsGo && (err == nil || err.Error() != "cut off: its headers point behind its end, so it is unknown whether Go built it") {
+				t.Errorf("%d bytes of %s: %+v, %v", n, name, e, err)
+			}
+		}
+	}
+}
