@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -48,5 +50,31 @@ func TestCompletePidsInTime(t *testing.T) {
 	look.CompletionTime = 0
 	if code, out, talk := spoken([]string{"__complete", "doctor", ""}); code != 0 || !strings.HasSuffix(out, ":0\n") || strings.Contains(talk, "error") {
 		t.Errorf("exit code %d\n%s%s", code, out, talk)
+	}
+}
+
+// TestUnmounted: without /proc, no command says that there is no process.
+func TestUnmounted(t *testing.T) {
+	if line := os.Getenv("SNUG_TEST_UNMOUNTED"); line != "" {
+		code, out, talk := spoken(strings.Fields(line))
+		if code != 1 || out != "" || talk != "snug: error: cannot list processes, /proc lists no process\nsnug: hint: mount /proc first: mount -t proc proc /proc\n" {
+			t.Errorf("exit code %d\n%s%s", code, out, talk)
+		}
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const empty = "mount -t tmpfs none /proc && "
+	if err := exec.Command("unshare", "-Urm", "sh", "-c", empty+"true").Run(); err != nil {
+		t.Skipf("no mount namespace: %v", err)
+	}
+	for _, line := range []string{"ps", "doctor 1", "profile 1", "top -n 1"} {
+		cmd := exec.Command("unshare", "-Urm", "sh", "-c", empty+`exec "$0" -test.run='^TestUnmounted$'`, self)
+		cmd.Env = append(os.Environ(), "SNUG_TEST_UNMOUNTED="+line)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
 	}
 }

@@ -28,6 +28,9 @@ func LookFailure(name string, err error) error {
 	case errors.As(err, &denied):
 		return message.Failed(denied.Error(), denied.Hint())
 	case errors.Is(err, proc.ErrGone) && proc.Hidden():
+		if _, err := proc.Pids(); err != nil {
+			return Unlisted(err)
+		}
 		return message.Failed("no such process, or it is hidden, "+name, proc.HiddenHint)
 	case errors.Is(err, proc.ErrGone):
 		return message.Failed(absent(name)+", "+name, "snug ps lists the Go processes here")
@@ -115,7 +118,7 @@ const MaybeDenied = "it may be a process that snug cannot read, snug ps says why
 
 // Unlisted returns the failure for processes that cannot be listed.
 func Unlisted(err error) error {
-	return message.Failed("cannot list processes, "+message.Reason(err), "is /proc mounted?")
+	return message.Failed("cannot list processes, "+message.Reason(err), "mount /proc first: mount -t proc proc /proc")
 }
 
 // Named reports whether one of words is the process's number or its program. It is true if

@@ -45,8 +45,14 @@ type Process struct {
 	unmarked bool
 }
 
-// Pids lists the visible processes, in no order.
-func Pids() ([]int, error) { return numbers(root) }
+// Pids lists the visible processes, in no order. None is an error: /proc is not mounted.
+func Pids() ([]int, error) {
+	list, err := numbers(root)
+	if err == nil && len(list) == 0 {
+		err = errors.New("/proc lists no process")
+	}
+	return list, err
+}
 
 // Hidden reports whether /proc does not list the processes of other users. The first process of its
 // namespace always exists. Source: proc(5), hidepid.
