@@ -78,7 +78,12 @@ func Open(ctx context.Context, name string, l Limits) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w, %s", err, name)
 	}
-	return Wrap(ctx, r, name, l)
+	s, err := Wrap(ctx, r, name, l)
+	if most := l.Complete().Bytes; err == nil && !s.Packed && r.size > most {
+		s.Close()
+		return nil, s.named(Excess(most))
+	}
+	return s, err
 }
 
 // ReadFile returns the content of a file of at most limit bytes, as it is. It refuses what Open refuses. Its errors do
@@ -89,6 +94,9 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
+	if r.size > limit {
+		return nil, Excess(limit)
+	}
 	return ReadAll(r, limit)
 }
 

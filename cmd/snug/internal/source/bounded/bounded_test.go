@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -127,6 +128,23 @@ func TestRefused(t *testing.T) {
 		} else if got := strings.Replace(err.Error(), "The system cannot find the file specified.", "no such file or directory", 1); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
+	}
+}
+
+// TestNotRead: a file that is too large is refused by its size, and not read up to the limit.
+func TestNotRead(t *testing.T) {
+	path := file(t, nil)
+	if err := os.Truncate(path, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(t.Context(), path, Limits{}); !errors.Is(err, ErrTooMuch) || err.Error() != "more than 64 MiB, "+path {
+		t.Errorf("%v, %v", s, err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := ReadFile(path, 64<<20)
+	if runtime.ReadMemStats(&after); !errors.Is(err, ErrTooMuch) || after.TotalAlloc-before.TotalAlloc > 16<<20 {
+		t.Errorf("%v, %d bytes allocated", err, after.TotalAlloc-before.TotalAlloc)
 	}
 }
 

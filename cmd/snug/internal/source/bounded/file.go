@@ -13,7 +13,7 @@ import (
 )
 
 // openFile opens a regular file, or a pipe that has a writer.
-func openFile(ctx context.Context, path string) (io.ReadCloser, error) {
+func openFile(ctx context.Context, path string) (*opened, error) {
 	// Stat before opening: opening a device may have an effect.
 	info, err := os.Stat(path)
 	if err != nil {
@@ -34,8 +34,9 @@ func openFile(ctx context.Context, path string) (io.ReadCloser, error) {
 		f.Close()
 		return nil, bare(err)
 	}
-	o := &opened{File: f}
+	o := &opened{File: f, size: info.Size()}
 	if info.Mode()&fs.ModeNamedPipe != 0 {
+		o.size = 0
 		first, err := firstOfPipe(f)
 		if err != nil {
 			f.Close()
@@ -51,6 +52,7 @@ func openFile(ctx context.Context, path string) (io.ReadCloser, error) {
 // opened is a file and the bytes already read from it.
 type opened struct {
 	*os.File
+	size  int64 // of a regular file, when it was opened
 	first bytes.Buffer
 	stop  func() bool
 }
