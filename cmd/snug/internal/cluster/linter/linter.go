@@ -209,10 +209,11 @@ func (l *Linter) read() error {
 		if s.err == nil {
 			continue
 		}
+		why := strings.TrimSuffix(message.Reason(s.err), ", "+s.Path)
 		if s.Named {
-			return message.Failed("cannot read, "+message.Reason(s.err)+", "+s.Path, "name a file, a directory, or - for stdin")
+			return message.Failed("cannot read, "+why+", "+s.Path, "name a file, a directory, or - for stdin")
 		}
-		l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(s.Path), Why: message.Reason(s.err)})
+		l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(s.Path), Why: why})
 	}
 	l.units()
 	l.envFiles()
