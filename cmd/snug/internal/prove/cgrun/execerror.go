@@ -87,8 +87,10 @@ func ExecFailed(name, file, dir string, err error) error {
 		return filepath.Join(dir, file)
 	}
 	info, statErr := os.Stat(at(file))
-	if statErr == nil && info.IsDir() && err == syscall.EACCES {
-		e.Err = syscall.EISDIR
+	if statErr == nil && !info.Mode().IsRegular() && err == syscall.EACCES {
+		if e.Err = errors.New("a special file is never executable"); info.IsDir() {
+			e.Err = syscall.EISDIR
+		}
 	}
 	interpreter := interpreterOf(at(file))
 	if interpreter == "" {

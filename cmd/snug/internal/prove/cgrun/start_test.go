@@ -245,6 +245,7 @@ func TestExecFailedNamesTheInterpreter(t *testing.T) {
 			"interpreter of cmd cannot be executed: permission denied, ./plain", "chmod +x", "./plain"},
 		{"interpreter-is-there", file("d", "#!/bin/sh\n", 0o755), syscall.EACCES, 126,
 			"command cannot be executed: permission denied, cmd", "chmod +x", ""},
+		{"special", os.DevNull, syscall.EACCES, 126, "command cannot be executed: a special file is never executable, cmd", "", ""},
 		{"no-file", "none", syscall.ENOENT, 127, "command not found: no such file or directory, cmd", "", ""},
 		{"too-long", "d", syscall.E2BIG, 126, "command cannot be executed: argument list too long, cmd", "shorter", ""},
 	} {
