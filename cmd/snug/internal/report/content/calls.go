@@ -10,7 +10,17 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
+
+// Goroutines returns how many goroutines were looked at, and of how many if some were left out.
+func Goroutines(d *finding.Goroutines) string {
+	all := units.Plural(d.Total+d.Left, "goroutine")
+	if d.Left > 0 {
+		return units.Number(float64(d.Total)) + " of " + all
+	}
+	return all
+}
 
 // shownCalls is how many calls of a stack are shown in a row.
 const shownCalls = 3

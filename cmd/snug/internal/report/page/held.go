@@ -49,7 +49,7 @@ func Heap(w io.Writer, calls []cpuprof.Call, d *finding.Heap) error {
 // Goroutines writes a goroutine profile as such a page. calls are of goroutines.
 func Goroutines(w io.Writer, calls []cpuprof.Call, d *finding.Goroutines) error {
 	v := heldView{
-		shell:   shell{Facts: []string{units.Plural(d.Total, "goroutine")}},
+		shell:   shell{Facts: []string{content.Goroutines(d)}},
 		Heading: "Where the goroutines are", Width: "Width is goroutines.",
 		Columns: []string{"goroutines", "state", "in", "created by"},
 		Notes:   []string{"Each goroutine was read by itself, without a stop: " + d.Source + ". The calls of a running one are unknown."},

@@ -19,6 +19,9 @@ func TestHeld(t *testing.T) {
 		"Width is live bytes": func(b *strings.Builder) error {
 			return Heap(b, calls, &finding.Heap{Target: evil, Live: 1 << 20, Top: []finding.Holder{{Live: 5, Stack: stack}}})
 		},
+		">9 of 100 goroutines<": func(b *strings.Builder) error {
+			return Goroutines(b, calls, &finding.Goroutines{Total: 9, Left: 91})
+		},
 		"Width is goroutines": func(b *strings.Builder) error {
 			return Goroutines(b, calls, &finding.Goroutines{Target: evil, Total: 3, Unread: 2, Groups: []finding.GoroutineGroup{{Count: 3, State: evil, Stack: stack, Creator: &stack[0]}}})
 		},

@@ -59,7 +59,7 @@ func (p *Page) goroutines(d *finding.Goroutines) {
 		}
 		states = append(states, fmt.Sprintf("%d %s", s.Count, message.Clean(s.State)))
 	}
-	counted := units.Plural(d.Total, "goroutine")
+	counted := content.Goroutines(d)
 	if len(states) > 0 {
 		counted += ": " + strings.Join(states, ", ")
 	}

@@ -64,6 +64,10 @@ profile: x.pprof
 	if got := written(t, d); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
+	d.Left = 91
+	if got := written(t, d); !strings.HasPrefix(got, "pid 7 (x): 9 of 100 goroutines: 3 select, ") {
+		t.Error(got)
+	}
 }
 
 // TestVerdictOfNothingSeen: a process that ended or is stopped is not called well.
