@@ -54,8 +54,9 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestGraph: stages depend on what their packages import and read, and on no tests but their own.
-func TestGraph(t *testing.T) {
+// loaded returns the packages of this tree.
+func loaded(t *testing.T) graph {
+	t.Helper()
 	abs, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +65,12 @@ func TestGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g
+}
+
+// TestGraph: stages depend on what their packages import and read, and on no tests but their own.
+func TestGraph(t *testing.T) {
+	g := loaded(t)
 	n, err := g.needs(stage{name: "x", tests: []string{"./cmd/snug/internal/cluster/policy"}, programs: []string{"./e2e/fit/pool"}, files: []string{"docs", "*_windows.go"}})
 	if err != nil {
 		t.Fatal(err)
@@ -126,14 +133,7 @@ func TestEveryWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	abs, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := load(t.Context(), abs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := loaded(t)
 	seen := map[string]bool{}
 	for file := range strings.SplitSeq(files, "\n") {
 		source, err := os.ReadFile(filepath.Join(root, file))

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,7 +49,7 @@ func load(ctx context.Context, root string) (graph, error) {
 		}
 		return dirs
 	}
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
 			Dir, ImportPath                    string
 			Imports, TestImports, XTestImports []string

@@ -70,18 +70,20 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	history := history{ctx, root}
-	g, err := load(ctx, root)
-	if err != nil {
-		return err
+	graphed := func() (g graph, depends func(stage, string) bool, err error) {
+		if g, err = load(ctx, root); err == nil {
+			depends, err = g.depends(stages)
+		}
+		return g, depends, err
 	}
-	depends, err := g.depends(stages)
-	if err != nil {
-		return err
-	}
-	switch {
-	case *list:
-		return printStages(out, g)
-	case *replay:
+	if *list || *replay {
+		g, depends, err := graphed()
+		switch {
+		case err != nil:
+			return err
+		case *list:
+			return printStages(out, g)
+		}
 		return cost(history, *at, flags.Arg(0), last, depends, out)
 	}
 
@@ -103,6 +105,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 	default:
+		_, depends, err := graphed()
+		if err != nil {
+			return err
+		}
 		if chosen, left, err = due(stages, last, history, depends, maxDuration); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ type Conn struct {
 	client netip.Addr
 	share  *Share
 	rate   *Rate
-	leave  atomic.Pointer[func()] // ends its turn of Handshakes
+	turn   atomic.Pointer[Handshakes] // in which it has one
 }
 
 // Accept implements net.Listener.
@@ -69,8 +69,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 func (c *Conn) computed() {
-	if leave := c.leave.Swap(nil); leave != nil {
-		(*leave)()
+	if h := c.turn.Swap(nil); h != nil {
+		h.leave()
 	}
 }
 
@@ -94,9 +94,15 @@ func Context(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
+// connOf returns the connection of a request, nil = of no Listener.
+func connOf(ctx context.Context) *Conn {
+	c, _ := ctx.Value(key{}).(*Conn)
+	return c
+}
+
 // Client returns the client of a request, by its context.
 func Client(ctx context.Context) netip.Addr {
-	if c, ok := ctx.Value(key{}).(*Conn); ok {
+	if c := connOf(ctx); c != nil {
 		return c.client
 	}
 	return netip.Addr{}
@@ -105,7 +111,7 @@ func Client(ctx context.Context) netip.Addr {
 // Open returns a Share of b for a request. If its client loses it, its connection is closed at once, and with it all
 // its requests end: none that no longer counts goes on.
 func Open(ctx context.Context, b *Budget) *Share {
-	if c, ok := ctx.Value(key{}).(*Conn); ok {
+	if c := connOf(ctx); c != nil {
 		return b.Open(c.client, c.cut)
 	}
 	return b.Open(netip.Addr{}, func() {})
@@ -115,7 +121,7 @@ func Open(ctx context.Context, b *Budget) *Share {
 // at a time, so the Budget of connections bounds both.
 func Used(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(key{}).(*Conn); ok {
+		if c := connOf(r.Context()); c != nil {
 			c.share.Used()
 		}
 		next.ServeHTTP(w, r)
@@ -139,7 +145,7 @@ func (c *Conn) wasReset() {
 // client that does not read it holds it.
 func (b *Budget) Requests(next http.Handler) http.Handler {
 	return Used(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(key{}).(*Conn); ok {
+		if c := connOf(r.Context()); c != nil {
 			defer func() {
 				if r.Context().Err() != nil {
 					c.wasReset()

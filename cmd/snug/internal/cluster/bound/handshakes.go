@@ -25,8 +25,7 @@ func (h *Handshakes) Begin(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if !ok || !h.enter(hello.Context()) {
 		return nil, hello.Context().Err()
 	}
-	leave := h.leave
-	c.leave.Store(&leave)
+	c.turn.Store(h)
 	return nil, nil
 }
 
