@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
 // cpuTime returns the CPU time of this process.
@@ -25,11 +27,9 @@ func cpuTime() time.Duration {
 func threadTime(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var begin, end unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &begin)
+	begin := proc.ThreadTime()
 	f()
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &end)
-	return time.Duration(end.Nano() - begin.Nano())
+	return proc.ThreadTime() - begin
 }
 
 // sysFile is a file that is read by system calls alone. To open an [os.File] takes four more.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ const (
 	// crowdLooks is how many times the goroutines are read in a watch, and maxCrowd the number of
 	// them up to which it is worth its time: a look takes 10 µs of CPU time for each.
 	crowdLooks, maxCrowd = 9, 20_000
+	// maxCrowdTime is the CPU time after which there is no other look.
+	maxCrowdTime = 200 * time.Millisecond
 	// minLooks is how many looks show growth, and maxLooked how many goroutines are read in more than one look.
 	minLooks, maxLooked = 4, 40_000
 	// fineLooks is how many looks a watch has if they read fewer than maxCrowd goroutines in all.
@@ -83,8 +86,10 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 		return err
 	}
 	c := &crowd{pid: e.Proc.Pid(), waits: map[rules.Holder]float64{}, calls: map[rules.Holder]float64{}, ready: map[rules.Holder]float64{}, finalizers: map[rules.Holder]float64{}}
-	begin := time.Now()
-	for look, looks := 0, crowdLooks; look < looks; look++ {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begin, took := time.Now(), time.Duration(0)
+	for look, looks := 0, crowdLooks; look < looks && took < maxCrowdTime; look++ {
 		wait := time.NewTimer(time.Until(begin.Add(duration * time.Duration(look) / time.Duration(looks-1))))
 		select {
 		case <-ctx.Done():
@@ -94,10 +99,12 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 		if ctx.Err() != nil {
 			break
 		}
+		before := proc.ThreadTime()
 		g, err := e.records.Goroutines()
 		if err != nil {
 			return err
 		}
+		took += proc.ThreadTime() - before
 		if g.Left > 0 && look > 0 {
 			break // its figures are not those of the looks before
 		} else if g.Left > 0 {

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -39,10 +40,12 @@ const (
 	maxWild = 64
 	// attempts is how often a record is read until it is consistent.
 	attempts = 16
+	// maxCPU is the CPU time for which goroutines are read in one look, 5 to 15 µs each.
+	maxCPU = 400 * time.Millisecond
 )
 
-// Budget is enough for the goroutines and the heap profiles of most programs, in less than a second of CPU time: for 65,000
-// goroutines, which take four reads each.
+// Budget is enough for the goroutines and the heap profiles of most programs: for 65,000 goroutines, which take four
+// reads each.
 var Budget = proc.Amount{Bytes: 400 << 20, Calls: 1 << 18, Time: time.Minute}
 
 var le = binary.LittleEndian
@@ -147,7 +150,7 @@ type Goroutines struct {
 	Finalizers *Group
 	// Unread could not be read consistently and are not in Total.
 	Unread int
-	// Left were not looked at, because there are more than the budget is for. Those that were are spread over the list.
+	// Left were not looked at, because there are more than the budget or the CPU time of a look is for. Those that were are spread over the list.
 	Left int
 	// Source says where the list was found.
 	Source string
@@ -212,9 +215,13 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 	runtimes := map[uint64]bool{}
 	var key []byte
 	r.wild = 0
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begin := proc.ThreadTime()
 	for i, addr := range spread(list) {
 		one, calls, whole, ok := r.goroutine(addr)
-		if over := r.budget.Over(); !ok && errors.Is(over, proc.ErrTooMuch) {
+		late := i%256 == 255 && r.budget != nil && proc.ThreadTime()-begin > maxCPU
+		if over := r.budget.Over(); late || !ok && errors.Is(over, proc.ErrTooMuch) {
 			out.Left = len(list) - i
 			break
 		} else if !ok && over != nil {

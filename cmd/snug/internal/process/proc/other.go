@@ -7,6 +7,7 @@ package proc
 import (
 	"io"
 	"os"
+	"time"
 )
 
 // Process is a process to read, which needs Linux.
@@ -14,6 +15,9 @@ type Process struct{ budget *Budget }
 
 // Pids needs Linux.
 func Pids() ([]int, error) { return nil, ErrNotLinux }
+
+// ThreadTime returns 0.
+func ThreadTime() time.Duration { return 0 }
 
 // Hidden returns false.
 func Hidden() bool { return false }

@@ -10,6 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ThreadTime returns the CPU time of the calling thread: lock it first. 0 = unknown.
+func ThreadTime() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
 // KeepStat lets Stat keep its file open, for callers that call it often.
 func (p *Process) KeepStat() {
 	if p.stat < 0 && p.dir >= 0 {

@@ -119,6 +119,7 @@ func (c *capture) run(ctx context.Context, duration time.Duration) (*Raw, error)
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	next := c.started
 	for going := true; going; {
 		select {
 		case <-ctx.Done():
@@ -137,10 +138,12 @@ func (c *capture) run(ctx context.Context, duration time.Duration) (*Raw, error)
 			c.raw.Ended, going = Execed, false
 		case gone:
 			c.raw.Ended, going = Exited, false
-		case going:
+		case going && time.Now().After(next): // looking for threads takes a thirtieth of the time at most
+			begin := time.Now()
 			if _, err := c.rescan(true); err != nil {
 				return nil, err
 			}
+			next = time.Now().Add(30*time.Since(begin) - interval)
 		}
 	}
 	r := &c.raw
