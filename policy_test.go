@@ -48,7 +48,6 @@ plan < diagnose/size, diagnose/rules
 cluster/podid < diagnose/observe
 cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, profile/gobench, source/bounded, source/outfile < prove/
 cgroup, limits, plan, message, report/finding, report/units, vet, source/, profile/promtext < cluster/
-process/goproc < cluster/linter
 report/page, process/, diagnose/ < cluster/agent
 diagnose/, cluster/, vet, report/finding < cli/explain
 limits, plan, fit, follow, watch, snug, fixture, vet, message, flagvalue, option, goenv, process/, profile/, source/, diagnose/, prove/, cluster/, report/ < cli/ < main
@@ -72,7 +71,7 @@ cluster/quantity, cluster/podid, cluster/podpatch, cluster/policy < cluster/pod
 deploy/helm/snug/files < cluster/policy, cluster/webhook
 cluster/podpatch, cluster/pod < cluster/manifest
 cluster/podpatch, cluster/pod, cluster/manifest, cluster/quantity < cluster/lint
-cluster/podpatch, cluster/manifest, cluster/lint, cluster/image < cluster/linter
+cluster/podpatch, cluster/manifest, cluster/lint < cluster/linter
 cluster/quantity, cluster/podpatch, cluster/policy, cluster/pod < cluster/review
 cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, cluster/podpatch, cluster/bound < cluster/webhook
 NONE < cluster/bound
@@ -275,7 +274,7 @@ var mostLines = map[string]int{
 	"cmd/snug/":                   650,
 	"cmd/snug/vet/":               3050,
 	"cmd/snug/internal/cli/":      8850,
-	"cmd/snug/internal/cluster/":  21720,
+	"cmd/snug/internal/cluster/":  20260,
 	"cmd/snug/internal/diagnose/": 8550,
 	"cmd/snug/internal/process/":  9800,
 	"cmd/snug/internal/profile/":  6600,

@@ -21,27 +21,20 @@ const fixPod = "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: 
 // TestLintFixLeaves checks that a fix that would harm others or cannot be made is left out, and
 // that the other fixes are made.
 func TestLintFixLeaves(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reference := "    - name: GOMAXPROCS\n      valueFrom:\n        resourceFieldRef:\n          resource: limits.cpu\n          divisor: \"1\"\n"
+	gogc := "    - name: GOGC\n      value: \"150\"\n"
 	memlimit := "    - name: GOMEMLIMIT\n      value: 900MiB\n"
 	for _, c := range []struct {
 		name, text, want string // "" = nothing changes
 		ids, talk        string
 	}{
-		{"used in args", fixPod + "    args: [\"--workers=$(GOMAXPROCS)\"]\n    env:\n" + reference + memlimit, "", "gomaxprocs-pins", ""},
-		{"used in a shell's words", fixPod + "    command: [sh, -c, \"exec app -n ${GOMAXPROCS}\"]\n    env:\n" + reference + memlimit, "", "gomaxprocs-pins", ""},
-		{"used in a later variable", fixPod + "    env:\n" + reference + "    - name: WORKERS\n      value: $(GOMAXPROCS)\n" + memlimit, "", "gomaxprocs-pins", ""},
-		{"used in another's name only", fixPod + "    env:\n" + reference + "    - name: X_GOMAXPROCS\n      value: GOMAXPROCS\n" + memlimit,
-			fixPod + "    env:\n    - name: X_GOMAXPROCS\n      value: GOMAXPROCS\n" + memlimit, "*gomaxprocs-pins", ""},
 		{"set twice, the first used between them", fixPod + "    env:\n    - name: GOMEMLIMIT\n      value: 700MiB\n    - name: LOG\n      value: limit=$(GOMEMLIMIT)\n" + memlimit, "", "env-duplicate", ""},
 		{"set twice, used behind them", fixPod + "    args: [$(GOMEMLIMIT)]\n    env:\n    - name: GOMEMLIMIT\n      value: 700MiB\n" + memlimit + "    - name: LOG\n      value: limit=$(GOMEMLIMIT)\n",
 			fixPod + "    args: [$(GOMEMLIMIT)]\n    env:\n" + memlimit + "    - name: LOG\n      value: limit=$(GOMEMLIMIT)\n", "*env-duplicate", ""},
-		{"env shared with a container of another program", fixPod + "    env: &e\n" + reference + memlimit + "  - name: b\n    image: old\n    resources: {limits: {cpu: \"2\", memory: 1Gi}}\n    env: *e\n", "", "gomaxprocs-pins", ""},
-		{"env shared with one like it", fixPod + "    env: &e\n" + reference + memlimit + "  - name: b\n    image: go\n    resources: {limits: {cpu: \"2\", memory: 1Gi}}\n    env: *e\n",
-			fixPod + "    env: &e\n" + memlimit + "  - name: b\n    image: go\n    resources: {limits: {cpu: \"2\", memory: 1Gi}}\n    env: *e\n", "*gomaxprocs-pins", ""},
+		{"env shared with a container that uses it", fixPod + "    env: &e\n" + gogc + "    - name: LOG\n      value: gogc\n" + gogc + "  - name: b\n    image: old\n    args: [$(GOGC)]\n    env: *e\n",
+			fixPod + "    env: &e\n    - name: LOG\n      value: gogc\n" + gogc + "  - name: b\n    image: old\n    args: [$(GOGC)]\n    env: *e\n", "*env-duplicate", ""},
+		{"a value shared with a container of another limit", fixPod + "    env: &e\n    - name: GOMEMLIMIT\n      value: 1Gi\n  - name: b\n    image: old\n    resources: {limits: {memory: 2Gi}}\n    env: *e\n", "", "gomemlimit-malformed", ""},
+		{"a value shared with a container of the same limit", fixPod + "    env: &e\n    - name: GOMEMLIMIT\n      value: 1Gi\n  - name: b\n    image: old\n    resources: {limits: {memory: 1Gi}}\n    env: *e\n",
+			fixPod + "    env: &e\n    - name: GOMEMLIMIT\n      value: 921MiB\n  - name: b\n    image: old\n    resources: {limits: {memory: 1Gi}}\n    env: *e\n", "*gomemlimit-malformed", ""},
 		{"a reference shared with another variable", fixPod + "    env:\n    - name: CPU_MILLI\n      valueFrom: &cpu\n        resourceFieldRef:\n          resource: limits.cpu\n          divisor: 1m\n    - name: GOMAXPROCS\n      valueFrom: *cpu\n" + memlimit, "", "gomaxprocs-divisor", ""},
 		{"an anchor that is used later", fixPod + "    env:\n    - &g\n      name: GOGC\n      value: \"100\"\n    - name: GOGC\n      value: 200\n" + memlimit + "  - name: b\n    env:\n    - *g\n",
 			fixPod + "    env:\n    - &g\n      name: GOGC\n      value: \"100\"\n    - name: GOGC\n      value: \"200\"\n" + memlimit + "  - name: b\n    env:\n    - *g\n", "env-duplicate *env-value-type", ""},
@@ -53,15 +46,13 @@ func TestLintFixLeaves(t *testing.T) {
 			fixPod + "    env:\n    - name: GOMAXPROCS\n      valueFrom:\n        resourceFieldRef:\n          resource: limits.cpu\n          divisor: \"1\" # later\n" + memlimit + "    args: [$(GOMAXPROCS)]\n", "*divisor-missing gomaxprocs-pins", ""},
 		{"a divisor of null", fixPod + "    env:\n    - name: GOMAXPROCS\n      valueFrom: {resourceFieldRef: {divisor: ~, resource: limits.cpu}}\n" + memlimit + "    args: [$(GOMAXPROCS)]\n",
 			fixPod + "    env:\n    - name: GOMAXPROCS\n      valueFrom: {resourceFieldRef: {divisor: \"1\", resource: limits.cpu}}\n" + memlimit + "    args: [$(GOMAXPROCS)]\n", "*divisor-missing gomaxprocs-pins", ""},
-		{"env of nothing", fixPod + "    env: # none\n    ports: []\n", fixPod + "    env: # none\n    - name: GOMEMLIMIT\n      value: \"921MiB\"\n    ports: []\n", "*gomemlimit-missing", ""},
-		{"env of null", fixPod + "    env: null\n    ports: []\n", fixPod + "    env:\n    - name: GOMEMLIMIT\n      value: \"921MiB\"\n    ports: []\n", "*gomemlimit-missing", ""},
 		{"comments of what is removed", fixPod + "    env:\n    # of all\n    - name: GOGC\n      # of it\n      value: \"150\"\n      # of it, too\n    # of the next\n    - name: GOGC\n      value: \"150\"\n" + memlimit,
 			fixPod + "    env:\n    # of all\n    # of the next\n    - name: GOGC\n      value: \"150\"\n" + memlimit, "*env-duplicate", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			put(t, dir, map[string]string{"pod.yaml": c.text, "other.yaml": "kind: Pod\nmetadata: {name: o}\nspec: {containers: [{name: o, image: i, env: [{name: GOMEMLIMIT, value: 1Gi}]}]}\n"})
-			d, _, talk := lintIn(t, dir, "--fix", "--image", "go="+self, "--image", "old=/bin/sh", ".")
+			d, _, talk := lintIn(t, dir, "--fix", ".")
 			text, err := os.ReadFile("pod.yaml")
 			if c.want == "" {
 				c.want = c.text

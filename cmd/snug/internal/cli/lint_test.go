@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"archive/tar"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -136,72 +135,6 @@ func TestLintFixCompose(t *testing.T) {
 	}
 }
 
-// TestLintImage checks that the advice depends on the Go that built the program, which may be a file
-// or in an image layout or an archive.
-func TestLintImage(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	put(t, dir, map[string]string{
-		"pod.yaml":  fmt.Sprintf(lintPod, "example.org:5000/team/cart:v1@sha256:0"),
-		"script":    "#!/bin/sh\nexec cart\n",
-		"other":     "\x7fELF no program",
-		"dir/x":     "",
-		"notes.txt": "text",
-	})
-	var layer, saved bytes.Buffer
-	w := tar.NewWriter(&layer)
-	if err := w.WriteHeader(&tar.Header{Name: "cart", Mode: 0o755, Size: int64(len(program))}); err != nil {
-		t.Fatal(err)
-	}
-	w.Write(program)
-	w.Close()
-	w = tar.NewWriter(&saved)
-	for _, f := range []struct{ name, text string }{{"manifest.json", `[{"Config":"c","Layers":["l"]}]`}, {"c", `{"config":{"Entrypoint":["/cart"]}}`}, {"l", layer.String()}} {
-		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: 0o644, Size: int64(len(f.text)), Format: tar.FormatUSTAR}); err != nil {
-			t.Fatal(err)
-		}
-		w.Write([]byte(f.text))
-	}
-	w.Close()
-	put(t, dir, map[string]string{"image.tar": saved.String()})
-	for _, c := range []struct{ flag, want string }{
-		{"cart=" + self, "warning"},
-		{"example.org:5000/team/cart:v1=" + self, "warning"},
-		{"example.org:5000/team/cart:v2=" + self, ""},
-		{"example.org:5000/team/cart=" + self, "warning"},
-		{"*=image.tar", "warning"},
-		{"shop=" + self, ""},
-		{"cart=script", ""},
-		{"cart=other", "none"},
-	} {
-		d, code, talk := lintIn(t, dir, "--fail-on", "never", "--image", c.flag, "pod.yaml")
-		got := "none"
-		for _, m := range d.Findings {
-			if m.ID == "gomaxprocs-pins" {
-				got = string(m.Severity)
-			}
-		}
-		if want := c.want; got != want && (want != "" || got != "info") || code != message.ExitFine {
-			t.Errorf("%s: %s, exit code %d, %s", c.flag, got, code, talk)
-		}
-	}
-	for _, flag := range []string{"cart=dir", "cart=", "=x", "cart=absent"} {
-		if _, code, talk := lintIn(t, dir, "--image", flag, "pod.yaml"); code == message.ExitFine || !strings.Contains(talk, "snug: hint: ") {
-			t.Errorf("%s: exit code %d, %s", flag, code, talk)
-		}
-	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "snug-image-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-}
-
 // TestLintUnrendered checks that lint says which parts of charts and kustomizations it did not read
 // and which command renders them. What may be patched is not reported as missing.
 func TestLintUnrendered(t *testing.T) {
@@ -242,54 +175,6 @@ func TestLintUnrendered(t *testing.T) {
 		if got := strings.Join(said, "; "); ids(&d) != c.want || got != c.unknown {
 			t.Errorf("%s: %s, unknown %s; want %s, unknown %s; %s", c.name, ids(&d), got, c.want, c.unknown, talk)
 		}
-	}
-}
-
-// TestLintImageZstd checks that an unreadable image is reported with a hint, and that the rest is read.
-func TestLintImageZstd(t *testing.T) {
-	dir := t.TempDir()
-	var saved bytes.Buffer
-	w := tar.NewWriter(&saved)
-	// One last block of three bytes, as they are.
-	layer := "\x28\xb5\x2f\xfd\x20\x03\x19\x00\x00abc"
-	for _, f := range []struct{ name, text string }{{"manifest.json", `[{"Config":"c","Layers":["l"]}]`}, {"c", `{"config":{"Entrypoint":["/cart"]}}`}, {"l", layer}} {
-		if err := w.WriteHeader(&tar.Header{Name: f.name, Mode: 0o644, Size: int64(len(f.text)), Format: tar.FormatUSTAR}); err != nil {
-			t.Fatal(err)
-		}
-		w.Write([]byte(f.text))
-	}
-	w.Close()
-	put(t, dir, map[string]string{"image.tar": saved.String(), "pod.yaml": fmt.Sprintf(lintPod, "cart")})
-	d, code, talk := lintIn(t, dir, "--image", "cart=image.tar", "pod.yaml")
-	want := "packed with zstd, which snug does not read, layer l; unpack it with skopeo copy oci:DIR docker-archive:FILE, or name the program itself: --image cart=FILE"
-	if code != message.ExitFine || len(d.Unknown) != 1 || d.Unknown[0].File != "image.tar" || d.Unknown[0].Why != want || !strings.Contains(talk, want) || !strings.Contains(ids(&d), "gomaxprocs-pins") {
-		t.Errorf("exit code %d, %s, %s, %+v", code, talk, ids(&d), d.Unknown)
-	}
-}
-
-// TestLintFixImage checks that what an image needs is written and what it does not need is removed,
-// in rounds, until nothing is left to do.
-func TestLintFixImage(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	put(t, dir, map[string]string{"pod.yaml": fmt.Sprintf(lintPod, "cart") + "    - name: OTHER\n      value: x\n"})
-	d, code, talk := lintIn(t, dir, "--fix", "--image", "cart="+self, "pod.yaml")
-	if code != message.ExitFine {
-		t.Fatalf("exit code %d, %s, %s", code, ids(&d), talk)
-	}
-	text, err := os.ReadFile("pod.yaml")
-	want := "    env:\n    - name: OTHER\n      value: x\n    - name: GOMEMLIMIT\n      value: \"460MiB\"\n"
-	if err != nil || !strings.HasSuffix(string(text), want) || strings.Contains(string(text), "GOMAXPROCS") {
-		t.Errorf("%v\n%s", err, text)
-	}
-	if info, err := os.Stat("pod.yaml"); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
-	if d, _, _ := lintIn(t, dir, "--fix", "--image", "cart="+self, "pod.yaml"); len(d.Findings) != 0 {
-		t.Errorf("once more: %s", ids(&d))
 	}
 }
 

@@ -88,7 +88,7 @@ func BenchmarkLint(b *testing.B) {
 			files = append(files, manifest.Parse("f.yaml", text))
 		}
 		found := 0
-		for _, f := range lint.Check(files, nil).Found {
+		for _, f := range lint.Check(files).Found {
 			if f.ID == "gomemlimit-divisor" {
 				found++
 			}
@@ -113,7 +113,7 @@ func BenchmarkLongLine(b *testing.B) {
 	text := []byte(s.String())
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if n := len(lint.Check([]*manifest.File{manifest.Parse("f.json", text)}, nil).Found); n != 5000 {
+		if n := len(lint.Check([]*manifest.File{manifest.Parse("f.json", text)}).Found); n != 5000 {
 			b.Fatalf("found %d", n)
 		}
 	}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
-	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
@@ -41,14 +40,6 @@ type Found struct {
 
 	pod  *manifest.Pod
 	what any // the container, pod or object of the finding
-}
-
-// Program holds what is known about the program in an image.
-type Program struct {
-	podpatch.Program
-	Version      string // of Go, such as go1.26; "" = unknown
-	Automaxprocs string // version of the linked module; "" = not linked
-	Automemlimit string
 }
 
 // Rule is a rule that this package explains.
@@ -92,8 +83,6 @@ var checks = []check{
 	{"gomaxprocs-pins", pins, kubernetes},
 	{"procs-above-quota", aboveLimit, everywhere},
 	{"procs-above-affinity", aboveAffinity, services},
-	{"gated-off", blind, everywhere},
-	{"gomemlimit-missing", noMemlimit, everywhere},
 	{"sub-core-quota", subCore, everywhere},
 	{"divisor-missing", noDivisor, kubernetes},
 	{"memory-milli", milliBytes, kubernetes},
@@ -104,8 +93,7 @@ var checks = []check{
 // shared lists the ids of rules that package vet or rules explains.
 var shared = []string{
 	"gomemlimit-malformed", "gomemlimit-tiny", "gogc-malformed", "gogc-zero", "gomaxprocs-malformed", "godebug-harmful", "godebug-no-quota",
-	"gogc-off-alone", "ignore-without-reason", "gomemlimit-above-limit", "gomemlimit-missing", "procs-above-quota", "gated-off", "sub-core-quota",
-	"automaxprocs-pins", "procs-above-affinity",
+	"gogc-off-alone", "ignore-without-reason", "gomemlimit-above-limit", "procs-above-quota", "sub-core-quota", "procs-above-affinity",
 }
 
 //go:embed */rule.md
@@ -141,11 +129,9 @@ type Result struct {
 	Ignored int     // number of silenced findings
 }
 
-// Check checks files together: a LimitRange in one counts for pods in another. programs are
-// the programs of images, by image name or "*"; nil = none.
-func Check(files []*manifest.File, programs map[string]Program) Result {
+// Check checks files together: a LimitRange in one counts for pods in another.
+func Check(files []*manifest.File) Result {
 	in := gather(files)
-	in.programs = programs
 	for _, f := range files {
 		for _, o := range f.Objects {
 			in.object(o)
@@ -189,12 +175,11 @@ var podChecks = []check{
 
 // subject is a container with its context in the input.
 type subject struct {
-	in      *input
-	o       *manifest.Object
-	p       *manifest.Pod
-	c       *manifest.Container // nil = the whole pod
-	knobs   map[string]*knob    // the variables in knobNames, as the container sees them
-	program Program
+	in    *input
+	o     *manifest.Object
+	p     *manifest.Pod
+	c     *manifest.Container // nil = the whole pod
+	knobs map[string]*knob    // the variables in knobNames, as the container sees them
 }
 
 // noun returns the word for a subject.

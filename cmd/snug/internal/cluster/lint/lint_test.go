@@ -14,51 +14,12 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
-	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
-	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/vet"
-	"github.com/snug-go/snug/internal/plan"
 )
 
-var (
-	wanted = regexp.MustCompile(`# want (info|warning|error)( below)?`)
-	imaged = regexp.MustCompile(`(?m)^# image: ([a-z]+)=(\S+)$`)
-)
-
-// programs parses the comments of a manifest about programs:
-//
-//	# image: NAME=go1.26,blind,automaxprocs,automemlimit
-//	# image: NAME=notgo
-func programs(t *testing.T, text string) map[string]lint.Program {
-	t.Helper()
-	all := map[string]lint.Program{}
-	for _, m := range imaged.FindAllStringSubmatch(text, -1) {
-		var p lint.Program
-		p.State = podpatch.IsGo
-		for _, word := range strings.Split(m[2], ",") {
-			switch word {
-			case "notgo":
-				p.State = podpatch.NotGo
-			case "blind":
-				p.Go.Blind = true
-			case "automaxprocs":
-				p.Automaxprocs = "v1.6.0"
-			case "automemlimit":
-				p.Automemlimit = "v0.7.0"
-			default:
-				minor, ok := goproc.ParseVersion(word)
-				if !ok {
-					t.Fatalf("%s", m[0])
-				}
-				p.Version, p.Go = word, plan.Go{Minor: minor, Blind: minor < 25}
-			}
-		}
-		all[m[1]] = p
-	}
-	return all
-}
+var wanted = regexp.MustCompile(`# want (info|warning|error)( below)?`)
 
 func check(t *testing.T, file string) (*manifest.File, lint.Result, string) {
 	t.Helper()
@@ -73,7 +34,7 @@ func check(t *testing.T, file string) (*manifest.File, lint.Result, string) {
 	if len(f.Problems) > 0 || len(f.Objects) == 0 {
 		t.Fatalf("%s: %d objects, problems %v", file, len(f.Objects), f.Problems)
 	}
-	return f, lint.Check([]*manifest.File{f}, programs(t, string(text))), string(text)
+	return f, lint.Check([]*manifest.File{f}), string(text)
 }
 
 // manifests returns the files of a pattern: manifests, compose files and units.
@@ -145,7 +106,7 @@ func TestFolders(t *testing.T) {
 				continue
 			}
 			left := 0
-			for _, g := range lint.Check([]*manifest.File{after}, programs(t, text)).Found {
+			for _, g := range lint.Check([]*manifest.File{after}).Found {
 				if g.ID == id && len(g.Edits) > 0 {
 					left++
 				}
@@ -166,7 +127,7 @@ func TestFixIsPlan(t *testing.T) {
 	} {
 		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - {name: a, image: a, resources: {limits: {cpu: " + cpu +
 			"}}, env: [{name: GOMAXPROCS, value: \"16\"}]}\n"
-		found := lint.Check([]*manifest.File{manifest.Parse("p.yaml", []byte(text))}, nil).Found
+		found := lint.Check([]*manifest.File{manifest.Parse("p.yaml", []byte(text))}).Found
 		if f := found[len(found)-1]; f.ID != "procs-above-quota" || f.Fix != want {
 			t.Errorf("a limit of %s: %s, the fix %q, want %q", cpu, f.ID, f.Fix, want)
 		}
@@ -272,7 +233,7 @@ spec:
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := manifest.Parse("a.yaml", []byte(fmt.Sprintf(text, c.template)))
-			r := lint.Check([]*manifest.File{f}, nil)
+			r := lint.Check([]*manifest.File{f})
 			var said []string
 			for _, g := range r.Found {
 				said = append(said, g.ID)
@@ -324,7 +285,7 @@ func TestOrders(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := manifest.Parse("a.yaml", []byte(fmt.Sprintf(pod, c.annotations, c.env)))
-			r := lint.Check([]*manifest.File{f}, nil)
+			r := lint.Check([]*manifest.File{f})
 			var said []string
 			for _, g := range r.Found {
 				word := g.ID
@@ -359,7 +320,7 @@ func TestFixes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := manifest.Parse("a.yaml", []byte(fmt.Sprintf(pod, c.pod, c.variable, c.limit, c.other)))
-			for _, g := range lint.Check([]*manifest.File{f}, nil).Found {
+			for _, g := range lint.Check([]*manifest.File{f}).Found {
 				if g.ID == c.id {
 					if g.Fix != c.want {
 						t.Errorf("%s: %q; want %q", g.ID, g.Fix, c.want)
@@ -386,10 +347,9 @@ func FuzzCheck(f *testing.F) {
 		}
 		f.Add(string(text))
 	}
-	go126 := map[string]lint.Program{"*": {Program: podpatch.Program{State: podpatch.IsGo, Go: plan.Go{Minor: 26}}}}
 	f.Fuzz(func(t *testing.T, text string) {
 		file := manifest.Parse("a.yaml", []byte(text))
-		r := lint.Check([]*manifest.File{file, manifest.ParseUnit(manifest.Text{Name: "a.service", Text: []byte(text)}), manifest.ParseEnvFile(manifest.Text{Name: "a.env", Text: []byte(text)})}, go126)
+		r := lint.Check([]*manifest.File{file, manifest.ParseUnit(manifest.Text{Name: "a.service", Text: []byte(text)}), manifest.ParseEnvFile(manifest.Text{Name: "a.env", Text: []byte(text)})})
 		lines := strings.Count(text, "\n") + 1
 		var edits []manifest.Edit
 		for _, g := range r.Found {

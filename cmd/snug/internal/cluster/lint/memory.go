@@ -29,11 +29,9 @@ func (s *subject) described() podpatch.Container {
 	p := s.p.Value()
 	cpu, request := s.in.amount(s.o, s.p, s.c, "limits", "cpu"), s.in.amount(s.o, s.p, s.c, "requests", "cpu")
 	memory := s.in.amount(s.o, s.p, s.c, "limits", "memory")
-	c := p.Facts(s.c.Value(), s.c.Role, p.Beside(), pod.Given{
+	return p.Facts(s.c.Value(), s.c.Role, p.Beside(), pod.Given{
 		CPULimit: cpu.value(pod.Milli), CPURequest: request.value(pod.Milli), MemoryLimit: memory.value(pod.Bytes), OfPod: memory.from == "the pod",
 	})
-	c.Program = s.program.Program
-	return c
 }
 
 // value returns an amount in one of package pod's units.
@@ -154,21 +152,4 @@ func (s *subject) roomFix(k *knob) string {
 		}
 	}
 	return fix
-}
-
-// noMemlimit finds Go programs with a memory limit and no GOMEMLIMIT. It needs a known
-// program.
-func noMemlimit(s *subject) {
-	if s.program.State != podpatch.IsGo || s.program.Automemlimit != "" || s.c.Partial() {
-		return
-	}
-	c := s.facts()
-	for _, e := range podpatch.Decide(&c, &podpatch.Policy{}).Env {
-		if e.Name == "GOMEMLIMIT" {
-			limit, _ := s.memoryLimit()
-			f := s.report("gomemlimit-missing", finding.SeverityInfo, s.c.At(),
-				"a Go program ("+s.program.Version+") with a memory limit of "+limit.q.String()+" and no GOMEMLIMIT: its heap grows as if there were no limit", "GOMEMLIMIT="+e.Value)
-			f.edit(s.c.AddEnv(e.Name, e.Value))
-		}
-	}
 }

@@ -14,7 +14,6 @@ import (
 
 // input holds the objects that affect others, and the findings so far.
 type input struct {
-	programs map[string]Program
 	vpas     map[string]*manifest.VPA    // by namespace, kind and name of the target
 	hpas     map[string]*manifest.Object // likewise
 	ranges   map[string][]manifest.Range // by namespace
@@ -88,7 +87,7 @@ func (k *knob) refers(to string) bool {
 func (k *knob) literal() bool { return k != nil && k.env.From == manifest.Literal && k.from == "" }
 
 func newSubject(in *input, o *manifest.Object, p *manifest.Pod, c *manifest.Container) *subject {
-	s := &subject{in: in, o: o, p: p, c: c, knobs: map[string]*knob{}, program: in.program(c.Image)}
+	s := &subject{in: in, o: o, p: p, c: c, knobs: map[string]*knob{}}
 	// env wins over envFrom; in systemd, files win over Environment=.
 	if o.Form != manifest.Unit {
 		s.takeFrom(c.EnvFrom)
@@ -345,28 +344,4 @@ func measured(o *manifest.Object, f manifest.Field, from string) amount {
 		a.state = limits.Known
 	}
 	return a
-}
-
-// program returns what is known about the program in an image.
-func (in *input) program(image string) Program {
-	for _, name := range ImageNames(image) {
-		if p, ok := in.programs[name]; ok {
-			return p
-		}
-	}
-	return in.programs["*"]
-}
-
-// ImageNames returns the names by which --image may name an image, in order of precedence: as
-// written, without digest, without tag, and the last part of the path. nil for "".
-func ImageNames(image string) []string {
-	name, _, _ := strings.Cut(image, "@")
-	if name == "" {
-		return nil
-	}
-	names := []string{image, name}
-	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		name = name[:i]
-	}
-	return append(names, name, name[strings.LastIndexByte(name, '/')+1:])
 }

@@ -154,7 +154,7 @@ func procsOf(text string) (int64, bool) {
 // memlimitSet reports whether a memory limit of Go bounds the heap, or may.
 func (s *subject) memlimitSet() bool {
 	k := s.knobs["GOMEMLIMIT"]
-	return k != nil && !(k.known && (k.text == "off" || k.text == "")) || s.opaque() || s.c.Partial() || s.program.Automemlimit != "" || s.knobs["AUTOMEMLIMIT"] != nil
+	return k != nil && !(k.known && (k.text == "off" || k.text == "")) || s.opaque() || s.c.Partial() || s.knobs["AUTOMEMLIMIT"] != nil
 }
 
 // gogcOff finds GOGC=off without a GOMEMLIMIT.

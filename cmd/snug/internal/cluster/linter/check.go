@@ -16,15 +16,11 @@ import (
 )
 
 // Check runs the rules, and writes fixes if Mend is set.
-func (l *Linter) Check() error {
-	if err := l.readImages(); err != nil {
-		return err
-	}
-	l.result = lint.Check(l.Manifests(), l.programs)
+func (l *Linter) Check() {
+	l.result = lint.Check(l.Manifests())
 	if l.Options.Mend {
 		l.fix()
 	}
-	return nil
 }
 
 // Manifests returns the files that may be manifests, in their order.

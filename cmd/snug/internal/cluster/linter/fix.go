@@ -113,7 +113,7 @@ func (l *Linter) round() bool {
 		if len(made) == 0 {
 			return false
 		}
-		l.result = lint.Check(l.Manifests(), l.programs)
+		l.result = lint.Check(l.Manifests())
 		worse := l.worse(before, made)
 		if len(worse) == 0 {
 			l.commit(from, made)
@@ -276,7 +276,7 @@ func (l *Linter) harmless(f lint.Found) bool {
 	before, from := l.result, l.files()
 	defer l.back(from, before)
 	made := l.mend([]lint.Found{f})
-	l.result = lint.Check(l.Manifests(), l.programs)
+	l.result = lint.Check(l.Manifests())
 	return len(made) > 0 && len(l.worse(before, made)) == 0
 }
 
@@ -316,7 +316,7 @@ func (l *Linter) write(from []*manifest.File) {
 	}
 	if len(failed) > 0 {
 		l.fixed = slices.DeleteFunc(l.fixed, func(f lint.Found) bool { return slices.Contains(failed, f.Object.File().Name) })
-		l.result = lint.Check(l.Manifests(), l.programs)
+		l.result = lint.Check(l.Manifests())
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package linter lints the files, charts and images that a user names: it reads them, runs
+// Package linter lints the files and charts that a user names: it reads them, runs
 // the rules of package lint, writes safe fixes, and returns the document.
 package linter
 
@@ -33,7 +33,6 @@ type Linter struct {
 	Options
 	Inputs   []string
 	Sources  []lintSource
-	programs map[string]lint.Program
 	Unknown  []finding.Gap
 	result   lint.Result
 	fixed    []lint.Found
@@ -76,7 +75,6 @@ type Options struct {
 	Mend            bool                             // write safe fixes
 	Helm, Kustomize string                           // a chart, a directory, for the tool of that name; "" = none
 	Render          bool                             // render charts and kustomizations in directories, by helm and kustomize
-	Images          []string                         // NAME=FILE
 	Runes           bool                             // columns count code points, not bytes
 	Tree            bool                             // directories hold source: read Dockerfiles and .env files too, but no testdata
 }

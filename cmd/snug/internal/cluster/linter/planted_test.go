@@ -89,9 +89,7 @@ func lintOne(t *testing.T, path string, mend bool) *finding.Lint {
 	if err := l.Gather([]string{path}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Check(); err != nil {
-		t.Fatal(err)
-	}
+	l.Check()
 	return l.Document()
 }
 

@@ -53,7 +53,7 @@ func (l *Linter) Size(name string, w manifest.Wanted) (*Sized, error) {
 	if after != before {
 		r.Diff = unified(finding.UTF8(s.source.Path), string(before.Text), string(after.Text))
 	}
-	for _, f := range lint.Check(l.Manifests(), l.programs).Found {
+	for _, f := range lint.Check(l.Manifests()).Found {
 		if f.Object == c.Pod.Object && (f.Container == c.Name || f.Container == "") {
 			r.Left = append(r.Left, f)
 		}

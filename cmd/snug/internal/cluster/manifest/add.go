@@ -11,97 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// AddEnv adds a variable at the end of a container's env.
-func (c *Container) AddEnv(name, value string) (Edit, bool) {
-	return c.add(name, []string{`value: "` + value + `"`}, pair("value", str(value)))
-}
-
-// AddReference adds a variable that refers to a resource.
-func (c *Container) AddReference(name, resource string) (Edit, bool) {
-	return c.add(name, []string{"valueFrom:", "  resourceFieldRef:", "    resource: " + resource, `    divisor: "1"`},
-		pair("valueFrom", mapping(pair("resourceFieldRef", mapping(append(pair("resource", str(resource)), pair("divisor", str("1"))...))))))
-}
-
 func str(text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text}
 }
 func pair(key string, value *yaml.Node) []*yaml.Node { return []*yaml.Node{str(key), value} }
 func mapping(content []*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: content}
-}
-
-// add adds an item to env: its name, and lines below it.
-func (c *Container) add(name string, lines []string, rest []*yaml.Node) (Edit, bool) {
-	if c.Pod.Object.Form != Kubernetes {
-		return Edit{}, false
-	}
-	item := mapping(append(pair("name", str(name)), rest...))
-	lines = append([]string{"- name: " + name}, lines...)
-	for i := range lines[1:] {
-		lines[i+1] = "  " + lines[i+1]
-	}
-	t := c.Pod.Object.tree()
-	if t == nil {
-		return Edit{}, false
-	}
-	return t.add(t.node(c.node), t.node(c.env), lines, item)
-}
-
-// add adds an item, given as lines and as a node, at the end of env; env is nil if the container has
-// none.
-func (t *tree) add(c, env *yaml.Node, lines []string, item *yaml.Node) (Edit, bool) {
-	d := t.doc
-	if env != nil {
-		if env.Kind != yaml.SequenceNode || env.Style&yaml.FlowStyle != 0 || len(env.Content) == 0 || env.Anchor != "" {
-			return Edit{}, false
-		}
-		last := env.Content[len(env.Content)-1]
-		begin, ok := d.offset(env)
-		end, ok2 := d.end(last)
-		indent, alone := d.indent(begin)
-		if !ok || !ok2 || last.Style&yaml.FlowStyle != 0 || !alone {
-			return Edit{}, false
-		}
-		_, end = d.file.around(end)
-		return t.edit(env, end, end, d.file.below(end, indent, lines), splice{index: len(env.Content), insert: []*yaml.Node{item}})
-	}
-	if c == nil || c.Style&yaml.FlowStyle != 0 || c.Anchor != "" {
-		return Edit{}, false
-	}
-	begin, ok := d.offset(c)
-	indent, alone := d.indent(begin)
-	if !ok || !alone && strings.Trim(indent, " -") != "" {
-		return Edit{}, false
-	}
-	indent = strings.Repeat(" ", len(indent)) // as after the dash of a list
-	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{item}}
-	image := -1
-	for i := 0; i+1 < len(c.Content); i += 2 {
-		switch c.Content[i].Value {
-		case "env": // null
-			start, end, ok := d.empty(c.Content[i], c.Content[i+1])
-			_, last := d.file.around(start)
-			if !ok || start != end && len(bytes.Trim(d.file.Text[end:last], " \t")) > 0 {
-				return Edit{}, false
-			}
-			if start == end {
-				start, end = last, last // after a possible comment
-			}
-			return t.edit(c, start, end, d.file.below(start, indent, lines), splice{index: i + 1, remove: 1, insert: []*yaml.Node{list}})
-		case "image":
-			image = i + 1
-		}
-	}
-	if image < 0 {
-		return Edit{}, false
-	}
-	// After the line of the image, which a complete container has.
-	_, end, ok := d.scalar(c.Content[image])
-	if !ok {
-		return Edit{}, false
-	}
-	_, end = d.file.around(end)
-	return t.edit(c, end, end, d.file.below(end, indent, append([]string{"env:"}, lines...)), splice{index: image + 1, insert: pair("env", list)})
 }
 
 // indent returns the text before an offset on its line. alone is false if it is not only spaces.

@@ -222,27 +222,6 @@ func (c *Container) RemoveEnv(e *Env) (Edit, bool) {
 	return t.edit(env, line, last, "", splice{index: i, remove: 1})
 }
 
-// end returns the end of the last scalar of a tree.
-func (d *document) end(n *yaml.Node) (int, bool) {
-	last := 0
-	for _, c := range n.Content {
-		if c.Kind == yaml.AliasNode || c.Style&yaml.FlowStyle != 0 {
-			return 0, false
-		}
-		at, ok := 0, false
-		if c.Kind == yaml.ScalarNode {
-			_, at, ok = d.scalar(c)
-		} else {
-			at, ok = d.end(c)
-		}
-		if !ok {
-			return 0, false
-		}
-		last = max(last, at)
-	}
-	return last, last > 0
-}
-
 // scalar returns the start and the end of a scalar in its file, including its quotes.
 func (d *document) scalar(n *yaml.Node) (start, end int, ok bool) {
 	if n == nil || n.Kind != yaml.ScalarNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {

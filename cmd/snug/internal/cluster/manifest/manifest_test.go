@@ -206,12 +206,10 @@ spec:
       valueFrom:
         resourceFieldRef:
           resource: limits.cpu
-  - name: b
-    image: y
 `))
 	o := f.Objects[0]
 	p := o.Pods[0]
-	a, b := p.Containers[0], p.Containers[1]
+	a := p.Containers[0]
 	var edits []manifest.Edit
 	add := func(e manifest.Edit, ok bool) {
 		if !ok {
@@ -219,7 +217,6 @@ spec:
 		}
 		edits = append(edits, e)
 	}
-	add(b.AddEnv("GOMEMLIMIT", "90MiB"))
 	add(a.RemoveEnv(&a.Env[2]))
 	add(o.Replace(a.Env[1].Value, "200"))
 	add(o.SetDivisor(&a.Env[3]))
@@ -238,11 +235,6 @@ spec:
         resourceFieldRef:
           resource: limits.cpu
           divisor: "1"
-  - name: b
-    image: y
-    env:
-    - name: GOMEMLIMIT
-      value: "90MiB"
 `
 	for range 2 {
 		after, err := f.Apply(edits)
@@ -250,6 +242,34 @@ spec:
 			t.Fatalf("%v\ngot  %s\nwant %s", err, after.Text, want)
 		}
 		slices.Reverse(edits)
+	}
+}
+
+// TestRemoveEnv: a variable is removed if nothing else of its container uses its value.
+func TestRemoveEnv(t *testing.T) {
+	const head, gone = "kind: Pod\nspec:\n  containers:\n  - name: a\n    image: x\n", "    - name: GOMAXPROCS\n      value: \"2\"\n"
+	for _, c := range []struct{ name, before, after string }{
+		{"used in args", "    args: [\"--workers=$(GOMAXPROCS)\"]\n    env:\n" + gone + "    - name: B\n      value: b\n", ""},
+		{"used in a shell's words", "    command: [sh, -c, \"exec app -n ${GOMAXPROCS}\"]\n    env:\n" + gone + "    - name: B\n      value: b\n", ""},
+		{"used in a later variable", "    env:\n" + gone + "    - name: B\n      value: $(GOMAXPROCS)\n", ""},
+		{"the only one", "    env:\n" + gone, ""},
+		{"used in another's name only", "    env:\n" + gone + "    - name: X_GOMAXPROCS\n      value: GOMAXPROCS\n",
+			"    env:\n    - name: X_GOMAXPROCS\n      value: GOMAXPROCS\n"},
+		{"shared with another container", "    env: &e\n" + gone + "    - name: B\n      value: b\n  - name: b\n    env: *e\n",
+			"    env: &e\n    - name: B\n      value: b\n  - name: b\n    env: *e\n"},
+	} {
+		f := manifest.Parse("f", []byte(head+c.before))
+		a := f.Objects[0].Pods[0].Containers[0]
+		e, ok := a.RemoveEnv(&a.Env[0])
+		if ok != (c.after != "") {
+			t.Errorf("%s: removed %v", c.name, ok)
+		}
+		if !ok {
+			continue
+		}
+		if after, err := f.Apply([]manifest.Edit{e}); err != nil || string(after.Text) != head+c.after {
+			t.Errorf("%s: %v\n%s", c.name, err, after.Text)
+		}
 	}
 }
 

@@ -70,10 +70,6 @@ func ReadExe(path string) (Exe, error) {
 	return ReadExeAt(f)
 }
 
-// Native reports whether a file is a program or a library in ELF, PE or Mach-O. A script is not
-// native.
-func (e *Exe) Native() bool { return e.IsGo || e.Gccgo() || strings.HasSuffix(e.What, notGo) }
-
 const notGo = " program that Go did not build"
 
 // maxRead bounds how much of a file is read, in bytes. The position of the build information is
@@ -274,15 +270,10 @@ func (e *Exe) Setters() []string {
 	return list
 }
 
-// ContainerAware reports whether the program's runtime reads its cgroup's CPU quota if nothing
-// in its environment prevents it. It does since Go 1.25, but only if the main module's go line
-// is 1.25 or later, because older lines build in containermaxprocs=0. An unknown version counts
-// as recent.
-func (e *Exe) ContainerAware() bool { return e.Aware("") }
-
-// Aware is ContainerAware with a GODEBUG variable, which wins over the built-in settings
-// (runtime/runtime1.go, parsegodebug: later settings win, values that are not numbers are
-// ignored).
+// Aware reports whether the program's runtime reads its cgroup's CPU quota with a GODEBUG variable, which wins over the
+// built-in settings (runtime/runtime1.go, parsegodebug: later settings win, values that are not numbers are
+// ignored). It does since Go 1.25, but only if the main module's go line is 1.25 or later, because older lines build in
+// containermaxprocs=0. An unknown version counts as recent.
 func (e *Exe) Aware(godebug string) bool {
 	if e.Minor != 0 && e.Minor < 25 {
 		return false

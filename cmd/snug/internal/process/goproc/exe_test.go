@@ -69,8 +69,8 @@ func TestFromBuildInfo(t *testing.T) {
 				info.Settings = []debug.BuildSetting{{Key: "-compiler", Value: "gc"}, {Key: "DefaultGODEBUG", Value: c.godebug}}
 			}
 			e := fromBuildInfo(info)
-			if !e.IsGo || e.Minor != c.minor || e.Main != "example.com/app" || e.ContainerAware() != c.aware {
-				t.Errorf("%+v, aware %v; want minor %d, aware %v", e, e.ContainerAware(), c.minor, c.aware)
+			if !e.IsGo || e.Minor != c.minor || e.Main != "example.com/app" || e.Aware("") != c.aware {
+				t.Errorf("%+v, aware %v; want minor %d, aware %v", e, e.Aware(""), c.minor, c.aware)
 			}
 		})
 	}
@@ -215,8 +215,8 @@ func TestBuiltPrograms(t *testing.T) {
 			if err != nil || !e.IsGo {
 				t.Fatalf("%+v, %v", e, err)
 			}
-			if e.GoVersion != runtime.Version() || e.Minor != ThisMinor() || e.Main != "example.com/app" || e.ContainerAware() != c.aware {
-				t.Errorf("%+v, aware %v, want %v", e, e.ContainerAware(), c.aware)
+			if e.GoVersion != runtime.Version() || e.Minor != ThisMinor() || e.Main != "example.com/app" || e.Aware("") != c.aware {
+				t.Errorf("%+v, aware %v, want %v", e, e.Aware(""), c.aware)
 			}
 		})
 	}

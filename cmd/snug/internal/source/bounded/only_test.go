@@ -27,7 +27,6 @@ var others = map[string]string{
 	"internal/prove/cgrun/":     "reads cgroupfs, /proc and its own state; of a CMD that could not start, a regular file, 256 bytes",
 	"internal/prove/gotest/":    "reads what it wrote itself into its own directory",
 	"internal/source/outfile/":  "opens for writing; looks at 64 bytes of a regular file that it would replace",
-	"internal/cluster/image/":   "reads images in place, regular files, with a budget of its own",
 	"internal/cluster/agent/":   "reads /proc, cgroupfs and the names in a directory",
 	"internal/profile/cpuprof/": "reads /proc; unpacks what it has read, with a bound of its own",
 
