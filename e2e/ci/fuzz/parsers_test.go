@@ -24,13 +24,14 @@ var exceptions = map[string]string{
 	"cmd/snug/internal/prove/lab":                    "what the operator types",
 	"cmd/snug/internal/prove/search":                 "what the operator types",
 	"cmd/snug/internal/diagnose/size.ParsePrice":     "what the operator types",
+	"cmd/snug/internal/cluster/learned.ParseAgents":  "what the operator types",
 	"cmd/snug/internal/flagvalue.ParseGOGC":          "what the operator types",
 	"internal/follow.ParsePoll":                      "a variable of the operator's",
 	"internal/plan.ParseLog":                         "a variable of the operator's",
 	"internal/plan.ParseSwitch":                      "a variable of the operator's",
 	"internal/watch":                                 "a variable of the operator's",
 	"cmd/snug/internal/report/units.ParseGoBytes":    "it is that of package plan, which has a target",
-	"cmd/snug/internal/cli/cluster":                  "passes on to packages learned, finding and policy, which have targets",
+	"cmd/snug/internal/cli/cluster":                  "passes on to package policy, which has targets",
 	"cmd/snug/internal/diagnose/examine.readMetrics": "passes on to package promtext, which has targets",
 }
 

@@ -29,9 +29,8 @@ func TestConfig(t *testing.T) {
 		"{}",
 		"mode: observe\n",
 		"inject: all\n",
-		"name: team\nmode: observe\ninject: all\nmemory: 99%-100MiB\nround: floor\nminProcs: 2\nrequestFactor: 1.5\nenvFrom: add\nexclude: {namespaces: [infra], containers: [proxy, agent]}\nlearned: observe\ncheck: deny\nresize: off\n",
-		"learned: use\nlearnedFrom: infra/peaks\nmemory: 75%\n",
-		"learned: off\nlearnedFrom: infra/peaks\n",
+		"name: team\nmode: observe\ninject: all\nmemory: 99%-100MiB\nround: floor\nminProcs: 2\nrequestFactor: 1.5\nenvFrom: add\nexclude: {namespaces: [infra], containers: [proxy, agent]}\ncheck: deny\nresize: off\n",
+		"memory: 75%\n",
 		"check: off\nresize: off\nexclude: {namespaces: [], containers: []}\n",
 		"check: \"off\"\nround: nearest\nexclude: {namespaces: [snug]}\n",
 		"memory: 90%\nminProcs: 8192\n",
@@ -85,13 +84,6 @@ func TestConfig(t *testing.T) {
 func unbound(t *testing.T, o kube.Object) {
 	t.Helper()
 	spec := of(o, "spec").(kube.Object)
-	// With learned, the ConfigMap of what was measured is the parameter, which the tool knows too.
-	if kind, ok := spec["paramKind"].(kube.Object); ok && kind["kind"] == "ConfigMap" {
-		return
-	}
-	if ref, ok := spec["paramRef"].(kube.Object); ok && ref["name"] != "snug-policy" {
-		return
-	}
 	key, want := "paramKind", kube.Object{"apiVersion": "v1", "kind": "ServiceAccount"}
 	if strings.HasSuffix(text(o["kind"]), "Binding") {
 		key, want = "paramRef", kube.Object{"name": "snug-policy", "namespace": namespace, "parameterNotFoundAction": "Allow"}
@@ -126,8 +118,6 @@ func random(t *testing.T, r *rand.Rand) string {
 		"minProcs":      []any{"default", 1, 2, 1 + r.IntN(4)}[r.IntN(4)],
 		"requestFactor": &yaml.Node{Kind: yaml.ScalarNode, Value: factor},
 		"envFrom":       pick("leave", "add"),
-		"learned":       pick("off", "observe", "use"),
-		"learnedFrom":   pick(namespace+"/snug-learned", "infra/peaks", "7/null"),
 		"exclude": kube.Object{
 			"namespaces": []string{"kube-system", "infra", "snug"}[:r.IntN(4)],
 			"containers": []string{"proxy", "agent"}[:r.IntN(3)],

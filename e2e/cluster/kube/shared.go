@@ -29,7 +29,7 @@ type shared struct {
 	CA      string `json:"ca"`      // PEM
 	Etcd    string `json:"etcd"`    // URL
 	// First is the revision of etcd at which the server had created all its own objects, and no
-	// others existed except those of keepParams.
+	// others existed.
 	First int64  `json:"first"`
 	Log   string `json:"log"` // file
 }
@@ -47,10 +47,6 @@ func Serve(ctx context.Context, file string) error {
 		return err
 	}
 	defer l.stop()
-	// Before the initial state, because no test that ends may remove it.
-	if err := l.keepParams(ctx); err != nil {
-		return err
-	}
 	first, err := l.settled(ctx)
 	if err != nil {
 		return err

@@ -31,12 +31,11 @@ type cluster struct {
 const old = "go1.24.13"
 
 // Images of the server, built by old Go: plain; with the GOMAXPROCS of a machine with 8 CPUs, which
-// this one may not have; and with snug linked. heldImage has the holder, snugImage the tool.
+// this one may not have; and with snug linked. snugImage has the tool.
 const (
 	plainImage = "localhost/plain:1"
 	eightImage = "localhost/eight:1"
 	autoImage  = "localhost/auto:1"
-	heldImage  = "localhost/held:1"
 	snugImage  = "localhost/snug:1"
 )
 
@@ -45,8 +44,7 @@ const (
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	dir, root := t.TempDir(), programs.Root(t)
-	plain, auto, held, snug := filepath.Join(dir, "plain"), filepath.Join(dir, "auto"), filepath.Join(dir, "held"), filepath.Join(dir, "snug")
-	build(t, held, "./holder")
+	plain, auto, snug := filepath.Join(dir, "plain"), filepath.Join(dir, "auto"), filepath.Join(dir, "snug")
 	server(t, root, plain, "")
 	server(t, root, auto, "auto")
 	if err := programs.BuildTool(root, snug); err != nil {
@@ -56,7 +54,6 @@ func newCluster(t *testing.T) *cluster {
 		plainImage: {Program: plain},
 		eightImage: {Program: plain, Env: []string{"GOMAXPROCS=8"}},
 		autoImage:  {Program: auto},
-		heldImage:  {Program: held},
 		snugImage:  {Program: snug},
 	}), snug: snug}
 	c.namespace(t, "shop", "")

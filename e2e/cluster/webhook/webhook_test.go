@@ -78,12 +78,10 @@ func (l *lab) inForce(t *testing.T) {
 // TestWebhook checks pods that are created through a webhook, and resizes.
 func TestWebhook(t *testing.T) {
 	l := newLab(t)
-	l.KeepParams(t)
 	t.Run("the default", l.byDefault)
 	t.Run("all", l.all)
 	t.Run("a certificate from files", l.files)
 	t.Run("facts from agents", l.learned)
-	t.Run("what was measured", l.measured)
 	t.Run("observed", l.observed)
 	t.Run("another webhook changes limits", l.changed)
 	t.Run("with the policies", l.beside)

@@ -15,24 +15,12 @@ round: {{ .round }}
 minProcs: {{ include "snug.minProcs" . }}
 requestFactor: {{ include "snug.factor" . }}
 envFrom: {{ .envFrom }}
-learned: {{ include "snug.learned" $ }}
-learnedFrom: {{ include "snug.learnedFrom" $ }}
 exclude:
   namespaces: {{ .exclude.namespaces | toJson }}
   containers: {{ .exclude.containers | toJson }}
 check: {{ .check | default "off" }}
 resize: {{ .resize | default "off" }}
 {{- end -}}
-{{- end -}}
-
-{{/* off, observe or use. YAML reads a bare off as false. */}}
-{{- define "snug.learned" -}}
-{{- .Values.config.learned | default "off" -}}
-{{- end -}}
-
-{{/* The namespace and name of the ConfigMap of what was measured. */}}
-{{- define "snug.learnedFrom" -}}
-{{- .Values.config.learnedFrom | default (printf "%s/snug-learned" .Release.Namespace) -}}
 {{- end -}}
 
 {{/* Ps for each requested core, without an exponent. */}}
@@ -98,8 +86,6 @@ because JSON numbers would be printed as floating point.
 {{- $rounded := include "snug.rounded" (dict "cores" $cores "round" $c.round "least" (eq $min "default" | ternary "2" $min)) -}}
 {{- $request = printf "(x.request <= 0.0 || %s >= 8192.0 ? 0 : %s)" $cores $rounded -}}
 {{- end -}}
-{{- $learned := include "snug.learned" (index . 0) -}}
-{{- $from := splitList "/" (include "snug.learnedFrom" (index . 0)) -}}
 {{- dict
   "Name" $c.name
   "Suffix" (index . 1)
@@ -118,15 +104,6 @@ because JSON numbers would be printed as floating point.
   "AddedAnnotation" "snug.dev/added"
   "ObservedAnnotation" "snug.dev/observed"
   "SkippedAnnotation" "snug.dev/skipped"
-  "LearnedAnnotation" "snug.dev/learned"
-  "Peaks" (ne $learned "off")
-  "PeaksUsed" (eq $learned "use")
-  "PeaksObserved" (eq $learned "observe")
-  "PeakPattern" "^(0|[1-9][0-9]{0,17}) bytes in [1-9][0-9]{0,9} s until 20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
-  "LearnedNamespace" (index $from 0)
-  "LearnedName" (index $from 1)
-  "LearnedFor" "604800"
-  "MinHeadroom" "8388608"
   "Enabled" "enabled"
   "Disabled" "disabled"
   "MemoryShare" $share
@@ -137,7 +114,7 @@ because JSON numbers would be printed as floating point.
   "ReferenceIf" $reference
   "LimitProcs" (include "snug.rounded" (dict "cores" "double(x.cpu) / 1000.0" "round" $c.round "least" $limitMin))
   "RequestProcs" $request
-  "Codes" (dict "Memory" "pod-memory-share" "Learned" "pod-memory-learned" "Reference" "pod-procs-reference" "Value" "pod-procs-value" "Request" "pod-procs-request")
+  "Codes" (dict "Memory" "pod-memory-share" "Reference" "pod-procs-reference" "Value" "pod-procs-value" "Request" "pod-procs-request")
   | toJson -}}
 {{- end -}}
 

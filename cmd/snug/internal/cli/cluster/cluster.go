@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster holds the commands for a whole cluster: ps, doctor, top and size of all its agents; policy, agent, webhook, learn.
+// Package cluster holds the commands for a whole cluster: ps, doctor, top and size of all its agents; policy, agent, webhook.
 package cluster
 
 import (
@@ -13,7 +13,7 @@ import (
 func New(u *ui.UI) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster COMMAND",
-		Short: "Look at a whole cluster, and fit its pods: ps, doctor, top, size, agent, policy, webhook, learn",
+		Short: "Look at a whole cluster, and fit its pods: ps, doctor, top, size, agent, policy, webhook",
 		Long: `Look at a whole cluster, and fit its pods. ps, doctor, top and size ask all agents; "kubectl
 snug ps" is the same. The agent runs on every node and reports what does not fit. Admission
 policies, or the webhook, give new pods their GOMEMLIMIT. The chart in deploy/helm/snug
@@ -22,6 +22,6 @@ installs all of them.`,
   snug cluster policy --try deploy/
   snug cluster agent --once`,
 	}
-	cmd.AddCommand(NewFleetPS(u), NewFleetDoctor(u), NewFleetTop(u), NewFleetSize(u), NewAgent(u), NewPolicy(u), NewWebhook(u), NewLearn(u))
+	cmd.AddCommand(NewFleetPS(u), NewFleetDoctor(u), NewFleetTop(u), NewFleetSize(u), NewAgent(u), NewPolicy(u), NewWebhook(u))
 	return cmd
 }

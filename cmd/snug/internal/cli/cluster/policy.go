@@ -44,8 +44,7 @@ webhook: Kubernetes 1.36 and later enforces them itself.
 
 A namespace or a pod opts in with the label snug.dev/inject=enabled. --try shows what pods
 of manifests would be given, and why; it applies nothing. It reads limits from the pods, and
-LimitRanges, labels of namespaces and the ConfigMap of what was measured if these are among
-the manifests. If the label of an
+LimitRanges and labels of namespaces if these are among the manifests. If the label of an
 unknown namespace decides, it shows the container as if it were opted in.`,
 		Example: `  snug cluster policy | kubectl apply -f -
   snug cluster policy --init >snug.yaml
@@ -171,15 +170,9 @@ func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 		return err
 	}
 	namespaces := namespaceLabels(l.Manifests())
-	peaks := measured(u, c, l.Manifests())
 	asked := map[[2]string]bool{} // reported, by file and namespace
 	label := ""                   // the first namespace to opt in
 	all := lint.Containers(l.Manifests())
-	for i := range all {
-		if workload := all[i].Pod.Workload(); workload != "" {
-			all[i].Facts.Measured = peaks.Of(all[i].Object.Namespace, workload, all[i].Container.Name)
-		}
-	}
 	full := map[*manifest.Pod]bool{}
 	for i := range all {
 		if i == 0 || all[i].Pod != all[i-1].Pod {

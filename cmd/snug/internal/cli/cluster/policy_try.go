@@ -7,46 +7,12 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
-	"github.com/snug-go/snug/cmd/snug/internal/cluster/learned"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
-	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
-
-// measured returns what the ConfigMap of the configuration has, if it is among the input.
-func measured(u *ui.UI, c *policy.Config, files []*manifest.File) learned.Peaks {
-	if c.Learned == podpatch.LearnedOff {
-		return nil
-	}
-	from, empty := c.LearnedNamespace+"/"+c.LearnedName, false
-	for _, f := range files {
-		for _, o := range f.Objects {
-			if o.Form != manifest.Kubernetes || o.Kind != "ConfigMap" || o.Name != c.LearnedName || cmp.Or(o.Namespace, c.LearnedNamespace) != c.LearnedNamespace {
-				continue
-			}
-			if len(o.Measured) == 0 { // as the chart makes it
-				empty = true
-				continue
-			}
-			peaks, wrong := learned.ReadPeaks(o.Measured)
-			if len(wrong) > 0 {
-				u.Note("warning: %d of %d values of the ConfigMap %s cannot be read and are ignored, the first of the key %q", len(wrong), len(o.Measured), from, wrong[0])
-			}
-			return peaks
-		}
-	}
-	if empty {
-		u.Note("warning: nothing was measured: the ConfigMap %s has nothing that can be read, so the share counts", from)
-	} else {
-		u.Note("warning: the ConfigMap %s is not among the manifests, neither empty nor with what was measured: this is what an empty one gives, and while the cluster has none, policies do nothing", from)
-	}
-	return nil
-}
 
 // hasNoRoom reports whether the annotations of a pod leave no room for that of what its containers, the
 // first of all, would be given if it is opted in.
@@ -69,11 +35,7 @@ func hasNoRoom(c *policy.Config, all []lint.Described) bool {
 	}
 	notes := p.Metadata.Annotations
 	size := notes.Size
-	own := []string{key, policy.SkippedAnnotation}
-	if c.Learned != podpatch.LearnedOff {
-		own = append(own, policy.LearnedAnnotation)
-	}
-	for _, key := range own {
+	for _, key := range []string{key, policy.SkippedAnnotation} {
 		if old, ok := notes.Of[key]; ok {
 			size -= len(key) + len(old)
 		}
@@ -100,12 +62,6 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 	case wrong != "" && !slices.Contains(c.Namespaces, about.Namespace):
 		patch = podpatch.Nothing(podpatch.LabelWrong)
 		texts[podpatch.LabelWrong] = wrongLabel(wrong)
-	}
-	if patch.Instead != "" {
-		texts[podpatch.MemoryShare] = cmp.Or(texts[podpatch.MemoryShare], titles[podpatch.MemoryShare]) + "; learned: use would give " + patch.Instead
-	}
-	if m := found.Facts.Measured; m.Known() {
-		texts[podpatch.MemoryLearned] = "Leaves the memory outside the Go runtime, up to " + units.Bytes(m.Peak) + " in " + units.Duration(float64(m.Seconds)) + ", and a margin"
 	}
 	if others != "" && (in || !known) {
 		const knob = "GOMAXPROCS" // both other labels are about it
@@ -144,7 +100,7 @@ func withhold(patch *podpatch.Patch) {
 			r.Code = podpatch.NoRoom
 		}
 	}
-	patch.Env, patch.Resize, patch.Instead = nil, nil, ""
+	patch.Env, patch.Resize = nil, nil
 }
 
 // correct adds to a patch the GOMEMLIMIT that replaces one which snug has added to the container, corrects the
@@ -152,7 +108,7 @@ func withhold(patch *podpatch.Patch) {
 func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *podpatch.Patch, note *pod.Note) (from string) {
 	container := found.Container.Value()
 	for _, v := range container.Env.Vars {
-		if note.Sized(container, v) == "" {
+		if !note.Sized(container, v) {
 			continue
 		}
 		facts := found.Facts
@@ -164,8 +120,8 @@ func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *
 			}
 			of := func(r podpatch.Reason) bool { return r.Knob == v.Name }
 			why := due.Reasons[slices.IndexFunc(due.Reasons, of)]
-			note.Correct(container, v.Value, e.Value, why.Code)
-			patch.Env, patch.Instead = append(patch.Env, e), due.Instead
+			note.Correct(container, v.Value, e.Value)
+			patch.Env = append(patch.Env, e)
 			patch.Reasons = slices.DeleteFunc(patch.Reasons, of)
 			patch.Reasons = append(patch.Reasons, why)
 			return v.Value

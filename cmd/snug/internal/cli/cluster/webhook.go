@@ -163,7 +163,7 @@ func runWebhook(u *ui.UI, ctx context.Context, c *policy.Config, o *webhookOptio
 	trying := func(text string) { trouble(u, text, o) }
 	var background []func(context.Context) // run as long as the webhook
 	var client *rest.Client
-	if o.certFile == "" || o.agents != nil || c.Learned != podpatch.LearnedOff {
+	if o.certFile == "" || o.agents != nil {
 		var err error
 		if client, err = o.client(u); err != nil {
 			return err
@@ -188,14 +188,6 @@ func runWebhook(u *ui.UI, ctx context.Context, c *policy.Config, o *webhookOptio
 			return keeper.Facts().Program(s.Namespace, s.Workload, s.Container, s.Image)
 		}
 		opts.More = append(opts.More, webhook.Learned(keeper))
-		background = append(background, keeper.Run)
-	}
-	if c.Learned != podpatch.LearnedOff {
-		keeper := &learned.PeakKeeper{Load: webhook.Peaks(client, c.LearnedNamespace, c.LearnedName), Name: c.LearnedNamespace + "/" + c.LearnedName, Note: trying}
-		reviewer.Measured = func(s review.Subject) (podpatch.Measured, bool) {
-			peaks, known := keeper.Peaks()
-			return peaks.Of(s.Namespace, s.Workload, s.Container), known
-		}
 		background = append(background, keeper.Run)
 	}
 	var listeners [2]net.Listener

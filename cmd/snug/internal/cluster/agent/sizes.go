@@ -116,7 +116,7 @@ func (s *sizes) keep(d *finding.Node, known map[int]*process, now time.Time) {
 			running[key] = true
 		}
 	}
-	there, left := map[*needs.Workload][2]float64{}, map[needs.Key]bool{}
+	there, left := map[*needs.Workload]float64{}, map[needs.Key]bool{}
 	for i := range d.Containers {
 		c := &d.Containers[i]
 		key, ok := needs.KeyOf(c)
@@ -136,23 +136,18 @@ func (s *sizes) keep(d *finding.Node, known map[int]*process, now time.Time) {
 			s.of[key] = w
 		}
 		if _, begun := there[w]; !begun {
-			if gap := now.Sub(w.Last); gap > lateScan*s.every {
-				w.OtherFor = max(0, w.OtherFor-gap.Seconds()) // a week in parts is no week
-			}
 			w.DecayTo(now)
 			w.Has.None()
 			w.Mates, w.Why = 0, ""
 		}
-		took, other := s.sample(w, c, known)
-		there[w] = [2]float64{max(there[w][0], took), max(there[w][1], other)}
+		there[w] = max(there[w], s.sample(w, c, known))
 	}
 	s.left = len(left)
 	for key, w := range s.of {
 		took, is := there[w]
 		switch {
 		case is:
-			w.OtherFor += took[1]
-			if w.Seen += took[0]; took[0] > 0 {
+			if w.Seen += took; took > 0 {
 				w.Every = s.every.Seconds()
 			}
 		case now.Sub(w.Last) > keepNeeds:
@@ -183,9 +178,8 @@ func (s *sizes) makeRoom(running map[needs.Key]bool, now time.Time) bool {
 // of the time to weigh as much.
 const lateScan = 2
 
-// sample adds a container of a scan to its workload, and returns the seconds that it stands for: from the scan before. other are
-// those in which memory that is not Go's was measured: as many, or none.
-func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*process) (seconds, other float64) {
+// sample adds a container of a scan to its workload, and returns the seconds that it stands for: from the scan before.
+func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*process) (seconds float64) {
 	h := &w.Has
 	h.Containers++
 	h.Limit.Add(figure.As[float64](c.MemoryLimit))
@@ -194,11 +188,11 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 	w.Mates = max(w.Mates, len(c.Processes))
 	first := known[c.Processes[0].PID]
 	if first == nil || first.prev.Go == nil {
-		return 0, 0
+		return 0
 	}
 	took := first.last.At.Sub(first.prev.At).Seconds()
 	if took <= 0 {
-		return 0, 0
+		return 0
 	}
 	weight := min(took, lateScan*s.every.Seconds())
 	if c.Used.Known() {
@@ -229,29 +223,29 @@ func (s *sizes) sample(w *needs.Workload, c *finding.Container, known map[int]*p
 		w.Throttle.Whole += periods
 		w.Throttle.Part += share * periods
 	}
-	if len(c.Processes) == 1 && first.sampleHeap(w, notGo, took, weight) {
-		other = weight
+	if len(c.Processes) == 1 {
+		first.sampleHeap(w, notGo, took, weight)
 	}
 	h.Minor, h.CPUs, h.Procs, h.GOGC, h.Bound = g.Exe.Minor, g.CPUs, g.GOMAXPROCS.N, nil, g.GOMEMLIMIT.N
 	h.Aware = c.Processes[0].Aware != nil && *c.Processes[0].Aware
 	if g.GOGC.Known() {
 		h.GOGC = new(g.GOGC.N) // a pointer into g would keep all of it
 	}
-	return weight, other
+	return weight
 }
 
 // sampleHeap adds the heap of a process that is alone in its container, in which some bytes are not Go's, -1 = unknown. The scan took place
-// some seconds after the one before, and weighs as much or less. other is false if what is not Go's is unknown.
-func (e *process) sampleHeap(w *needs.Workload, notGo, took, weight float64) (other bool) {
+// some seconds after the one before, and weighs as much or less.
+func (e *process) sampleHeap(w *needs.Workload, notGo, took, weight float64) {
 	a, b := e.prev.Go, e.last.Go
 	if n := b.Collections; b.HeapMarked.Known() && n.Known() && n.N > 0 {
 		w.Live.Add(float64(b.HeapMarked.N), weight)
 	}
-	if other = b.Mapped.Known() && b.HeapLive.Known(); other {
+	if b.Mapped.Known() && b.HeapLive.Known() {
 		w.Rest.Add(max(0, float64(b.Mapped.N)-float64(b.HeapLive.N)), weight)
-	}
-	if other = other && notGo >= 0; other {
-		w.Other.Add(notGo, weight)
+		if notGo >= 0 {
+			w.Other.Add(notGo, weight)
+		}
 	}
 	if b.HeapGoal.Known() {
 		w.Goal += float64(b.HeapGoal.N) * weight
@@ -278,7 +272,6 @@ func (e *process) sampleHeap(w *needs.Workload, notGo, took, weight float64) (ot
 			w.Why = short(why)
 		}
 	}
-	return other
 }
 
 // document returns what is kept, as of the last scan.

@@ -87,10 +87,10 @@ func TestSizes(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// As long as its pages of files could not be read, its memory is unknown, and the rest is not.
-	usedFor, otherFor, liveFor, seenFor := w.Used.Seconds, w.Other.Seconds, w.Live.Seconds, w.OtherFor
+	usedFor, otherFor, liveFor := w.Used.Seconds, w.Other.Seconds, w.Live.Seconds
 	p.filesAt = time.Time{}
 	s.add(scanOf(c), known, p.next())
-	if w.Used.Seconds > usedFor || w.Other.Seconds > otherFor || w.OtherFor > seenFor || w.Live.Seconds <= liveFor {
+	if w.Used.Seconds > usedFor || w.Other.Seconds > otherFor || w.Live.Seconds <= liveFor {
 		t.Errorf("its pages are not read: %+v", w)
 	}
 	p.filesAt = noon
@@ -101,11 +101,8 @@ func TestSizes(t *testing.T) {
 	if n, _ := w.CPU.Quantile(0.001); n != 0 || w.Allocated.Zero == 0 {
 		t.Errorf("%+v", w.CPU)
 	}
-	// What was measured lasts no longer for a second container of the node.
-	measured := w.OtherFor
-	if most, seconds, why := w.OtherMost(); why != "" || seconds != measured || measured < 1000 || most != got.Other.N {
-		t.Errorf("%v in %v s, %s", most, seconds, why)
-	}
+	// The time in which it was seen lasts no longer for a second container of the node.
+	seenFor, measured := w.Seen, w.Other.Seconds
 	beside, q := one("Deployment/web", 8)
 	beside.Processes[0].PID = 8
 	q.prev, q.last = p.prev, p.last
@@ -113,14 +110,14 @@ func TestSizes(t *testing.T) {
 	p.next()
 	q.prev, q.last = p.prev, p.last
 	s.add(scanOf(c, beside), both, p.last.At)
-	if w.OtherFor != measured+15 || w.Other.Seconds < w.OtherFor {
-		t.Errorf("%v s, and %v of both", w.OtherFor, w.Other.Seconds)
+	if w.Seen != seenFor+15 || w.Other.Seconds < measured+29 {
+		t.Errorf("%v s, and %v of both", w.Seen, w.Other.Seconds)
 	}
 	// With another process its heap is not that of the container.
-	live := w.Live.Seconds
+	live, other := w.Live.Seconds, w.Other.Seconds
 	c.Processes = append(c.Processes, c.Processes[0])
 	s.add(scanOf(c), known, p.next())
-	if _, _, why := w.OtherMost(); w.Mates != 2 || w.Live.Seconds > live || w.OtherFor != measured+15 || why != "up to 2 Go processes share a container" {
+	if w.Mates != 2 || w.Live.Seconds > live || w.Other.Seconds > other || w.Size().Live.Why != "up to 2 Go processes share a container" {
 		t.Errorf("%+v", w)
 	}
 	s.add(scanOf(), nil, p.last.At.Add(time.Minute))

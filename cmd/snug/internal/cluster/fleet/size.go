@@ -116,14 +116,6 @@ func (s *Sizes) Document(price size.Price, at time.Time) *finding.FleetSize {
 	d := s.d
 	begin(&d, price, at)
 	for _, m := range s.of {
-		if m.Namespace != "" {
-			o := finding.OtherMemory{Namespace: m.Namespace, Workload: m.Key.Workload, Container: m.Container}
-			var most float64
-			if most, o.Seconds, o.Why = m.OtherMost(); o.Why == "" {
-				o.Most = &most
-			}
-			d.Other = append(d.Other, o)
-		}
 		if m.Has.Containers == 0 {
 			d.Gone++
 			continue
@@ -132,9 +124,6 @@ func (s *Sizes) Document(price size.Price, at time.Time) *finding.FleetSize {
 		w.Nodes = m.nodes
 		d.Workloads = append(d.Workloads, w)
 	}
-	slices.SortStableFunc(d.Other, func(a, b finding.OtherMemory) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Workload, b.Workload), strings.Compare(a.Container, b.Container))
-	})
 	total(&d)
 	if s.blind > 0 {
 		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: fmt.Sprintf("names of containers on %d of %d nodes: nothing is kept of containers without a name", s.blind, d.Agents)})

@@ -2,8 +2,7 @@
 
 // Package learned keeps which programs the containers of a cluster run, so that the webhook
 // can decide on the next pod of the same workload before it runs. The facts come from the
-// agents on the nodes; replicas share them as one text. It also reads and writes the memory of
-// workloads that was measured, which operators keep (peaks.go, rows.go).
+// agents on the nodes; replicas share them as one text.
 package learned
 
 import (

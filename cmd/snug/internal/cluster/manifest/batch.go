@@ -177,9 +177,6 @@ func (o *Object) forget() (size int) {
 		}
 	}
 	variables(o.Data)
-	for key, text := range o.Measured {
-		size += fieldSize + len(key) + len(text)
-	}
 	for _, p := range o.Pods {
 		if p.meta == meta {
 			p.meta = o.meta

@@ -143,7 +143,6 @@ var (
 	sourceOf   = regexp.MustCompile(`(?m)^# Source: ([^\r\n]+)`)
 	size       = regexp.MustCompile(`^[0-9]{1,12}(?:\.[0-9]+)?(?:[KMGT]i?B?|B)$`)
 	anySize    = regexp.MustCompile(`:[ \t]*["']?[0-9]{1,12}(?:\.[0-9]+)?(?:[KMGT]i?B?|B)["']?[ \t]*(?:[,}\r\n]|$)`)
-	someData   = regexp.MustCompile(`(?m)^data:\s*(?:\{\s*)?[^\s{}]`)
 	knobNames  = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG"}
 )
 
@@ -163,7 +162,7 @@ func (d *document) interesting() bool {
 	switch kind {
 	case "CustomResourceDefinition":
 	case "ConfigMap":
-		yes = slices.ContainsFunc(knobNames, has) || anySize.Match(d.text) || has(measuredWords) || !someData.Match(d.text)
+		yes = slices.ContainsFunc(knobNames, has) || anySize.Match(d.text)
 	case "Namespace":
 		yes = has("labels")
 	case "Secret":
@@ -171,7 +170,7 @@ func (d *document) interesting() bool {
 	default:
 		list := kind == "" || strings.HasSuffix(kind, "List") // of any kind
 		yes = has("ontainers") || !workloads[kind] && slices.ContainsFunc(knobNames, has) || has("VerticalPodAutoscaler") || has("HorizontalPodAutoscaler") || has("LimitRange") ||
-			list && (slices.ContainsFunc(knobNames, has) || has("Namespace") && has(podpatch.Prefix) || has(measuredWords) || has("ConfigMap") && !has(`"data"`) && kind == "")
+			list && (slices.ContainsFunc(knobNames, has) || has("Namespace") && has(podpatch.Prefix))
 	}
 	if !yes {
 		d.file.Found++

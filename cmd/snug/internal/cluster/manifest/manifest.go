@@ -76,8 +76,6 @@ type Object struct {
 	HPA    *HPA
 	Ranges []Range // of a LimitRange, for containers
 	Data   []Env   // of a ConfigMap: the variables of the Go runtime, and sizes
-	// Measured are the texts of a ConfigMap of what was measured, by key; nil = it is another.
-	Measured map[string]string
 
 	doc  *document
 	meta *yaml.Node
@@ -91,7 +89,6 @@ type Pod struct {
 	Containers []*Container
 
 	meta, spec *yaml.Node
-	owner      pod.Owner // the controller of a Kind Pod
 	noted      int       // bytes of all annotations
 	os         [2]string // its os, and that of its nodeSelector; "" = none
 	value      *pod.Pod  // computed on demand

@@ -163,9 +163,7 @@ func (w *walker) object(n *yaml.Node, depth int) {
 	case "LimitRange":
 		o.Ranges = w.ranges(n)
 	case "ConfigMap":
-		data := w.get(n, "data")
-		o.Data, o.Measured = w.data(data), w.measured(data)
-		kept = o.Measured != nil || len(w.fields(data)) == 0 // an empty one differs from none
+		o.Data = w.data(w.get(n, "data"))
 	case "Namespace":
 		kept = w.get(meta, "labels") != nil
 	case "Secret":
@@ -236,9 +234,6 @@ func (w *walker) isPodSpec(n *yaml.Node, nameless bool) bool {
 // pod reads a pod. Only a native pod has resources of the pod.
 func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 	p := &Pod{Object: o, meta: meta, spec: spec}
-	if o.Kind == "Pod" {
-		p.owner = w.owner(meta)
-	}
 	for key, value := range texts(meta, "annotations") {
 		p.noted += len(key) + len(value)
 	}

@@ -107,7 +107,7 @@ func (w *Workload) valid() bool {
 			return false
 		}
 	}
-	return w.Seen >= 0 && w.Seen <= maxSum && w.Every >= 0 && w.Every <= maxSum && w.OtherFor >= 0 && w.OtherFor <= maxSum && !w.First.After(w.Last) && counts(h.Containers) && counts(w.Mates) &&
+	return w.Seen >= 0 && w.Seen <= maxSum && w.Every >= 0 && w.Every <= maxSum && !w.First.After(w.Last) && counts(h.Containers) && counts(w.Mates) &&
 		counts(h.Minor) && counts(h.CPUs) && counts(h.Procs) && h.Bound >= 0 && len(w.Why) <= maxWhy
 }
 

@@ -50,11 +50,10 @@ func Pattern(pod string) string {
 // Workload is what was seen of the containers of a workload. A figure that was never read has an empty sketch.
 type Workload struct {
 	Key
-	First    time.Time `json:"first"`        // when it was first seen
-	Last     time.Time `json:"last"`         // when it was last seen; weights are as of then
-	Seen     float64   `json:"seen_seconds"` // in which at least one container was seen
-	Every    float64   `json:"interval_seconds"`
-	OtherFor float64   `json:"other_seconds"` // in which Other was measured in at least one container
+	First time.Time `json:"first"`        // when it was first seen
+	Last  time.Time `json:"last"`         // when it was last seen; weights are as of then
+	Seen  float64   `json:"seen_seconds"` // in which at least one container was seen
+	Every float64   `json:"interval_seconds"`
 
 	Live      Sketch `json:"live_heap_bytes"` // what the last collection found in use
 	Rest      Sketch `json:"go_rest_bytes"`   // held by Go beside objects
@@ -188,8 +187,7 @@ func (w *Workload) Merge(o *Workload) {
 	if other.First.Before(w.First) {
 		w.First = other.First
 	}
-	w.Seen, w.OtherFor = max(w.Seen, other.Seen), max(w.OtherFor, other.OtherFor)
-	w.Every, w.Mates = max(w.Every, other.Every), max(w.Mates, other.Mates)
+	w.Seen, w.Every, w.Mates = max(w.Seen, other.Seen), max(w.Every, other.Every), max(w.Mates, other.Mates)
 	mine, theirs := w.sketches(), other.sketches()
 	for i := range mine {
 		mine[i].Merge(theirs[i])

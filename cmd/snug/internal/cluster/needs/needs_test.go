@@ -260,17 +260,7 @@ func TestSize(t *testing.T) {
 	if d.Memory.Value == nil || *d.Memory.Value < 280*mib || len(d.Curve) != 0 || !strings.Contains(d.Memory.Why, "up to 3 Go processes share a container") {
 		t.Errorf("%+v", d.Memory)
 	}
-	w.Mates, w.OtherFor, w.Every = 1, 9e9, 15
-	for _, c := range []struct{ every, days float64 }{{15, 8.2}, {1, 4.3}} { // the peak of one scan is kept no longer
-		w.Every = c.every
-		if most, seconds, why := w.OtherMost(); why != "" || most <= 0 || math.Abs(seconds/HalfLife-c.days) > 0.1 {
-			t.Errorf("%v in %v s, %s", most, seconds, why)
-		}
-	}
 	w = &Workload{First: noon, Last: noon}
-	if _, seconds, why := w.OtherMost(); seconds != 0 || why == "" {
-		t.Errorf("of nothing: %v, %q", seconds, why)
-	}
 	if d = size.Decide(w.Size(), size.Fargate); d.Memory.Value != nil || d.CPURequest.Value != nil {
 		t.Errorf("of nothing: %+v", d)
 	}
@@ -283,7 +273,8 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Decode(bytes.NewReader(text))
+	// Earlier versions wrote other_seconds too.
+	again, err := Decode(bytes.NewReader(bytes.ReplaceAll(text, []byte(`"interval_seconds"`), []byte(`"other_seconds":9,"interval_seconds"`))))
 	if err != nil || again.Node != "n1" || again.LeftOut != 3 || !again.At.Equal(noon) {
 		t.Fatalf("%+v, %v", again, err)
 	}

@@ -3,7 +3,6 @@
 package needs
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -89,23 +88,6 @@ func (w *Workload) why() string {
 		return fmt.Sprintf("up to %d Go processes share a container", w.Mates)
 	}
 	return w.Why
-}
-
-// OtherMost returns the largest memory of a container that is not Go's, in bytes, up to 5 % above what was measured, and for how
-// many seconds: not above those for which the peak of one scan is kept (forgotten, HalfLife), 8.2 days for scans 15 s apart.
-// If it is unknown, why says why.
-func (w *Workload) OtherMost() (bytes, seconds float64, why string) {
-	bytes, known := w.Other.Quantile(1)
-	seconds = min(w.OtherFor, HalfLife*math.Log2(w.Every/forgotten))
-	switch {
-	case w.Mates > 1:
-		return 0, 0, w.why()
-	case known && w.OtherFor == 0:
-		return 0, 0, "its agent is of an earlier version, which does not count for how long"
-	case !known || seconds < 1:
-		return 0, 0, cmp.Or(w.Why, "it was not measured for long enough")
-	}
-	return bytes, seconds, ""
 }
 
 // Stats returns the figures that are exported of the workload, in the order of [Names]; NaN is unknown.

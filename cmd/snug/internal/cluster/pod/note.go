@@ -25,9 +25,8 @@ type Note struct {
 	now   map[string]string // part -> the part that replaces it, or itself
 }
 
-// sizedCodes are the reasons in the annotation for a GOMEMLIMIT, and addedCodes all of them.
-var sizedCodes = [...]string{podpatch.MemoryShare, podpatch.MemoryLearned}
-var addedCodes = [...]string{podpatch.MemoryShare, podpatch.MemoryLearned, podpatch.ProcsReference, podpatch.ProcsValue, podpatch.ProcsRequest}
+// addedCodes are the reasons in the annotation.
+var addedCodes = [...]string{podpatch.MemoryShare, podpatch.ProcsReference, podpatch.ProcsValue, podpatch.ProcsRequest}
 
 // Note returns what the annotation of the pod lists and its containers have. An annotation above
 // the maximum size counts as none.
@@ -68,23 +67,14 @@ func (v *Var) said() string {
 	return v.Name + "=" + v.Value
 }
 
-// sized returns the part of the annotation for a GOMEMLIMIT, with the code of its reason.
-func (c *Container) sized(value, code string) string {
-	return c.Name + " " + Memory + "=" + value + " (" + code + ")"
+// sized returns the part of the annotation for a GOMEMLIMIT.
+func (c *Container) sized(value string) string {
+	return c.Name + " " + Memory + "=" + value + " (" + podpatch.MemoryShare + ")"
 }
 
-// Sized returns the code of the reason for a variable of a container that is a GOMEMLIMIT which snug has
-// added; "" = it is not.
-func (n *Note) Sized(c *Container, v Var) string {
-	if len(n.parts) == 0 || v.Name != Memory || v.Reference || !isSize(v.Value) {
-		return ""
-	}
-	for _, code := range sizedCodes {
-		if n.now[c.sized(v.Value, code)] != "" {
-			return code
-		}
-	}
-	return ""
+// Sized reports whether a variable of a container is a GOMEMLIMIT that snug has added.
+func (n *Note) Sized(c *Container, v Var) bool {
+	return len(n.parts) > 0 && v.Name == Memory && !v.Reference && isSize(v.Value) && n.now[c.sized(v.Value)] != ""
 }
 
 // isSize reports whether a text is a GOMEMLIMIT in the format of units.GoMebibytes.
@@ -93,12 +83,10 @@ func isSize(text string) bool {
 	return digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// Correct replaces the value of a GOMEMLIMIT and the code of its reason, unless it has been replaced.
-func (n *Note) Correct(c *Container, from, to, code string) {
-	for _, old := range sizedCodes {
-		if part := c.sized(from, old); n.now[part] == part {
-			n.now[part] = c.sized(to, code)
-		}
+// Correct replaces the value of a GOMEMLIMIT, unless it has been replaced.
+func (n *Note) Correct(c *Container, from, to string) {
+	if part := c.sized(from); n.now[part] == part {
+		n.now[part] = c.sized(to)
 	}
 }
 

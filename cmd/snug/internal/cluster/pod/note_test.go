@@ -5,8 +5,6 @@ package pod
 import (
 	"strings"
 	"testing"
-
-	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 )
 
 func TestNote(t *testing.T) {
@@ -35,14 +33,14 @@ func TestNote(t *testing.T) {
 			t.Errorf("%q: %q, want %q", said, got, want)
 		}
 		c := &p.Spec.Containers[0]
-		if got := n.Sized(c, c.Env.Vars[0]); (got == podpatch.MemoryShare) != strings.Contains(want, "a GOMEMLIMIT") {
-			t.Errorf("%q: added %q", said, got)
+		if got := n.Sized(c, c.Env.Vars[0]); got != strings.Contains(want, "a GOMEMLIMIT") {
+			t.Errorf("%q: added %v", said, got)
 		}
 	}
 	p := parsed(t, `{"metadata":{"annotations":{"snug.dev/added":"`+all+`"}},`+spec+`}`)
 	n := p.Note()
-	n.Correct(&p.Spec.Containers[0], "460MiB", "921MiB", podpatch.MemoryShare)
-	n.Correct(&p.Spec.Containers[0], "460MiB", "1MiB", podpatch.MemoryShare)
+	n.Correct(&p.Spec.Containers[0], "460MiB", "921MiB")
+	n.Correct(&p.Spec.Containers[0], "460MiB", "1MiB")
 	if got, want := n.With("c"), strings.Replace(all, "460", "921", 1)+"; c"; got != want {
 		t.Errorf("corrected %q, want %q", got, want)
 	}

@@ -35,7 +35,7 @@ const (
 var ofInterest = func() map[string]string {
 	all := map[string]string{}
 	for _, key := range []string{policy.InjectLabel, policy.ProcsLabel, policy.RestartLabel, podid.HashLabel, podid.RolloutHashLabel,
-		policy.AddedAnnotation, policy.ObservedAnnotation, policy.SkippedAnnotation, policy.LearnedAnnotation, MirrorAnnotation, HashAnnotation, OSLabel} {
+		policy.AddedAnnotation, policy.ObservedAnnotation, policy.SkippedAnnotation, MirrorAnnotation, HashAnnotation, OSLabel} {
 		all[key] = key
 	}
 	return all

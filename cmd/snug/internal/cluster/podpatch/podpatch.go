@@ -48,8 +48,6 @@ type Container struct {
 	NoRestart bool
 	// Windows says that the pod runs on Windows.
 	Windows bool
-	// Measured is the memory that is not Go's in earlier containers of the same name of its workload.
-	Measured Measured
 }
 
 // Program holds what is known about the program in a container.
@@ -84,27 +82,13 @@ type Policy struct {
 	// GOMAXPROCS becomes a reference to it. A resize changes no variable, and a restart only
 	// references.
 	Restart bool
-	// Learned says what follows from Container.Measured.
-	Learned Learned
 }
-
-// Learned says whether the memory that was measured decides on GOMEMLIMIT, instead of Policy.Memory
-// alone.
-type Learned uint8
-
-const (
-	LearnedOff     Learned = iota // it is ignored
-	LearnedObserve                // Patch.Instead has what it would change
-	LearnedUse                    // it decides, within the bounds of plan.LearnedMemory
-)
 
 // Patch holds what a container should be given. The zero Patch is nothing.
 type Patch struct {
 	Env     []Env
 	Resize  []string // resources that get RestartContainer
 	Reasons []Reason // at least one for each of GOMAXPROCS and GOMEMLIMIT
-	// Instead is the GOMEMLIMIT that LearnedUse would give instead of the one in Env; "" = the same.
-	Instead string
 }
 
 // Env is a variable to add: a value, or a reference to a resource with the divisor 1.
@@ -120,7 +104,6 @@ type Reason struct {
 // Codes of reasons. A code never changes its meaning.
 const (
 	MemoryShare     = "pod-memory-share"
-	MemoryLearned   = "pod-memory-learned"
 	MemorySmall     = "pod-memory-small"
 	MemoryShared    = "pod-memory-shared"
 	NoMemoryLimit   = "pod-no-memory-limit"
@@ -290,15 +273,5 @@ func (p *Patch) memory(c *Container, policy *Policy) {
 		p.because(MemorySmall, knob, limit)
 		return
 	}
-	code, text := MemoryShare, units.GoMebibytes(n)
-	if m := c.Measured; m.Known() && policy.Learned != LearnedOff {
-		learned := plan.LearnedMemory(limit, n, m.Peak, m.Seconds)
-		instead := units.GoMebibytes(learned)
-		if policy.Learned == LearnedUse {
-			code, text, n = MemoryLearned, instead, learned
-		} else if instead != text {
-			p.Instead = instead
-		}
-	}
-	p.set(Env{Name: knob, Value: text}, code, n)
+	p.set(Env{Name: knob, Value: units.GoMebibytes(n)}, MemoryShare, n)
 }

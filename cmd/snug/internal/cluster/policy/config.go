@@ -35,9 +35,6 @@ const (
 	ObservedAnnotation = podpatch.Prefix + "observed"
 	// SkippedAnnotation says why a pod that is opted in was given nothing.
 	SkippedAnnotation = podpatch.Prefix + "skipped"
-	// LearnedAnnotation lists what a pod would be given by what was measured, where it is given
-	// something else.
-	LearnedAnnotation = podpatch.Prefix + "learned"
 
 	Enabled, Disabled = "enabled", "disabled"
 )
@@ -58,9 +55,6 @@ type Config struct {
 	MinProcs      int     // 0 = package plan's
 	RequestFactor float64 // Ps per requested core without a limit; 0 = no GOMAXPROCS
 	OverEnvFrom   bool    // containers with an envFrom are given variables too
-
-	Learned                       podpatch.Learned
-	LearnedNamespace, LearnedName string // of the ConfigMap with what was measured
 
 	Namespaces, Containers []string // names that are excluded
 
@@ -136,7 +130,7 @@ func broken(err error) error {
 }
 
 // keys are all keys, in the order of Default.
-var keys = []string{"name", "mode", "inject", "memory", "round", "minProcs", "requestFactor", "envFrom", "learned", "learnedFrom", "exclude", "check", "resize"}
+var keys = []string{"name", "mode", "inject", "memory", "round", "minProcs", "requestFactor", "envFrom", "exclude", "check", "resize"}
 
 // each calls set for the keys of a mapping.
 func each(n *yaml.Node, within string, set func(string, *yaml.Node) error) error {
@@ -170,9 +164,6 @@ func each(n *yaml.Node, within string, set func(string, *yaml.Node) error) error
 	}
 	return nil
 }
-
-// learnedWords are the values of learned, by podpatch.Learned.
-var learnedWords = [...]string{podpatch.LearnedOff: "off", podpatch.LearnedObserve: "observe", podpatch.LearnedUse: "use"}
 
 func (c *Config) set(key string, n *yaml.Node) error {
 	if key == "exclude" {
@@ -228,18 +219,6 @@ func (c *Config) set(key string, n *yaml.Node) error {
 		hint = "leave or add"
 		ok = text == "leave" || text == "add"
 		c.OverEnvFrom = text == "add"
-	case "learned":
-		hint = "off, observe or use"
-		at := slices.Index(learnedWords[:], text)
-		if ok = at >= 0; ok {
-			c.Learned = podpatch.Learned(at)
-		}
-	case "learnedFrom":
-		hint = "NAMESPACE/NAME of a ConfigMap, in lower case letters, digits and -"
-		namespace, name, _ := strings.Cut(text, "/")
-		if ok = podpatch.IsName(namespace) && podpatch.IsName(name); ok {
-			c.LearnedNamespace, c.LearnedName = namespace, name
-		}
 	case "check":
 		hint = "warn, deny or off"
 		c.Check = Action(text)

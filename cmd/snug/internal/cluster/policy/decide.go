@@ -85,7 +85,7 @@ func (c *Config) DecideKnowing(p *Pod, name string, facts podpatch.Container) po
 	facts.Program.Go.Blind = facts.Program.Go.Blind || labelled
 	facts.Opaque = facts.Opaque && !c.OverEnvFrom
 	how := &podpatch.Policy{
-		Round: c.Round, MinProcs: c.MinProcs, Memory: c.Memory, RequestFactor: c.RequestFactor, Learned: c.Learned, Restart: p.Labels[RestartLabel] == Enabled,
+		Round: c.Round, MinProcs: c.MinProcs, Memory: c.Memory, RequestFactor: c.RequestFactor, Restart: p.Labels[RestartLabel] == Enabled,
 	}
 	patch := podpatch.Decide(&facts, how)
 	if !follows || facts.Program.State != podpatch.IsGo {
@@ -95,7 +95,7 @@ func (c *Config) DecideKnowing(p *Pod, name string, facts podpatch.Container) po
 	// GOMEMLIMIT still depends on its version.
 	facts.Program.Go = plan.Go{Minor: plan.NewestKnown}
 	procs, memory := only(podpatch.Decide(&facts, how), "GOMAXPROCS"), only(patch, "GOMEMLIMIT")
-	return podpatch.Patch{Env: slices.Concat(procs.Env, memory.Env), Resize: procs.Resize, Reasons: slices.Concat(procs.Reasons, memory.Reasons), Instead: memory.Instead}
+	return podpatch.Patch{Env: slices.Concat(procs.Env, memory.Env), Resize: procs.Resize, Reasons: slices.Concat(procs.Reasons, memory.Reasons)}
 }
 
 // only returns the part of a patch about one variable.

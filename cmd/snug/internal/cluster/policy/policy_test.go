@@ -44,8 +44,6 @@ envFrom: add
 exclude:
   namespaces: [infra]
   containers: [proxy, agent]
-learned: use
-learnedFrom: infra/peaks
 check: deny
 resize: off
 `
@@ -54,13 +52,12 @@ func TestParse(t *testing.T) {
 	want := policy.Config{
 		Name: "snug", Round: plan.Ceil, RequestFactor: 2,
 		Namespaces: []string{"kube-system", "kube-public", "kube-node-lease"}, Containers: []string{},
-		Check: policy.Warn, Resize: policy.Warn, LearnedNamespace: "snug", LearnedName: "snug-learned",
+		Check: policy.Warn, Resize: policy.Warn,
 	}
 	same := func(got policy.Config) bool {
 		return got.Name == want.Name && got.Observe == want.Observe && got.All == want.All && got.Memory == want.Memory && got.Round == want.Round && got.MinProcs == want.MinProcs &&
 			got.RequestFactor == want.RequestFactor && got.OverEnvFrom == want.OverEnvFrom && slices.Equal(got.Namespaces, want.Namespaces) &&
-			slices.Equal(got.Containers, want.Containers) && got.Check == want.Check && got.Resize == want.Resize &&
-			got.Learned == want.Learned && got.LearnedNamespace == want.LearnedNamespace && got.LearnedName == want.LearnedName
+			slices.Equal(got.Containers, want.Containers) && got.Check == want.Check && got.Resize == want.Resize
 	}
 	for _, text := range []string{"", "# nothing\n", "{}", "mode: enforce\n", "inject: labelled\n", "exclude:\n", policy.Default} {
 		if got := parsed(t, text); !same(got) {
@@ -73,7 +70,7 @@ func TestParse(t *testing.T) {
 	}
 	want = policy.Config{
 		Name: "team", All: true, Memory: plan.Memory{Percent: 99, Less: 100 << 20}, Round: plan.Floor, MinProcs: 2, RequestFactor: 1.5, OverEnvFrom: true,
-		Namespaces: []string{"infra"}, Containers: []string{"proxy", "agent"}, Check: policy.Deny, Resize: policy.Off, Learned: podpatch.LearnedUse, LearnedNamespace: "infra", LearnedName: "peaks",
+		Namespaces: []string{"infra"}, Containers: []string{"proxy", "agent"}, Check: policy.Deny, Resize: policy.Off,
 	}
 	if got := parsed(t, everything); !same(got) {
 		t.Errorf("%+v", got)
@@ -95,11 +92,6 @@ func TestParseRefuses(t *testing.T) {
 		"mode: audit\n":                       `wrong value, mode: "audit"`,
 		"inject: yes\n":                       `wrong value, inject: "yes"`,
 		"check:\n":                            `wrong value, check: ""`,
-		"learned: on\n":                       `wrong value, learned: "on"`,
-		"learned: 1\n":                        `wrong value, learned: "1"`,
-		"learnedFrom: snug-learned\n":         `wrong value, learnedFrom: "snug-learned"`,
-		"learnedFrom: a/b/c\n":                `wrong value, learnedFrom: "a/b/c"`,
-		"learnedFrom: 'a/b\"'\n":              `wrong value, learnedFrom: "a/b\""`,
 		"resize: deny\n":                      `wrong value, resize: "deny"`,
 		"name: Snug\n":                        `wrong value, name: "Snug"`,
 		"name: a\nname: b\n":                  `a key is set twice, name`,
@@ -125,7 +117,7 @@ func TestParseRefuses(t *testing.T) {
 
 // TestRender compares the output with testdata, and checks that it is YAML.
 func TestRender(t *testing.T) {
-	for name, text := range map[string]string{"default": "", "everything": everything, "quiet": "check: off\nresize: off\n", "observe": "mode: observe\nlearned: observe\nresize: off\n"} {
+	for name, text := range map[string]string{"default": "", "everything": everything, "quiet": "check: off\nresize: off\n", "observe": "mode: observe\nresize: off\n"} {
 		c := parsed(t, text)
 		got := []byte(policy.Render(&c))
 		file := filepath.Join("testdata", name+".yaml")

@@ -27,7 +27,7 @@ type rendering struct {
 	Warn     *rendering // a copy that only warns, whatever Check is
 	Here     string     // only the chart sets it: the namespace without which the policies do nothing
 
-	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, SkippedAnnotation, LearnedAnnotation, Enabled, Disabled string
+	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, SkippedAnnotation, Enabled, Disabled string
 
 	// MemoryShare is GOMEMLIMIT in bytes, from x.memory. It is unset if the limit is below
 	// MinMemory or the share below MinShare.
@@ -39,13 +39,8 @@ type rendering struct {
 	// thousandths of a core; LimitProcs is the literal otherwise, RequestProcs the one for
 	// x.request, in cores.
 	ReferenceIf, LimitProcs, RequestProcs string
-	// Peaks says that the ConfigMap is read: either PeaksUsed, or PeaksObserved. PeakPattern matches a
-	// value that can be read, and LearnedFor and MinHeadroom are package plan's.
-	Peaks, PeaksUsed, PeaksObserved bool
-	PeakPattern                     string
-	LearnedFor, MinHeadroom         int64
 
-	Codes struct{ Memory, Learned, Reference, Value, Request string }
+	Codes struct{ Memory, Reference, Value, Request string }
 }
 
 // action returns an action as the API server writes it.
@@ -73,13 +68,10 @@ func checks(c *Config) []string {
 func render(c *Config, parts []string) string {
 	r := rendering{
 		Config:      c,
-		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, SkippedAnnotation: SkippedAnnotation, LearnedAnnotation: LearnedAnnotation, Enabled: Enabled, Disabled: Disabled,
+		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, SkippedAnnotation: SkippedAnnotation, Enabled: Enabled, Disabled: Disabled,
 		MinMemory: plan.MinMemory, MinShare: plan.MinValue,
 		MaxCores: podpatch.MaxMilli / 1000, MaxBytes: podpatch.MaxBytes,
-		Peaks: c.Learned != podpatch.LearnedOff, PeaksUsed: c.Learned == podpatch.LearnedUse, PeaksObserved: c.Learned == podpatch.LearnedObserve,
-		PeakPattern: podpatch.MeasuredPattern, LearnedFor: plan.LearnedFor, MinHeadroom: plan.MinHeadroom,
 	}
-	r.Codes.Learned = podpatch.MemoryLearned
 	r.Codes.Memory, r.Codes.Reference, r.Codes.Value, r.Codes.Request = podpatch.MemoryShare, podpatch.ProcsReference, podpatch.ProcsValue, podpatch.ProcsRequest
 	r.figures()
 

@@ -19,12 +19,6 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 	before := p.Note()
 	beside := p.Beside()
 	workload := p.Metadata.Workload()
-	measured := r.Measured
-	if p.Metadata.Controller.Kind == "" {
-		measured = nil // the name of a pod of its own says nothing of another pod
-	}
-	var instead pod.Reasons
-	known := true
 	each := func(containers []pod.Container, at string, as func(*pod.Container) pod.Role) {
 		for i := range containers {
 			c := &containers[i]
@@ -32,35 +26,26 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 			if r.Program != nil {
 				facts.Program = r.Program(Subject{about.Namespace, workload, c.Name, c.Image})
 			}
-			if measured != nil {
-				facts.Measured, known = measured(Subject{about.Namespace, workload, c.Name, c.Image})
-			}
 			d := r.Config.DecideKnowing(about, c.Name, facts)
 			number := strconv.Itoa(i)
 			all.variables(c, at, number, d.Env)
 			restarts.resizePolicy(c, at, number, d.Resize)
 			given.Add(c, &d, true)
 			left.Add(c, &d, false)
-			otherwise := d.Instead
 			for _, v := range c.Env.Vars {
-				code := before.Sized(c, v)
-				if code == "" || code == podpatch.MemoryLearned && !known {
+				if !before.Sized(c, v) {
 					continue
 				}
 				facts.Set = nil
 				again := r.Config.DecideKnowing(about, c.Name, facts)
-				otherwise = again.Instead
-				due, code := memlimit(&again)
+				due := memlimit(&again)
 				if due == "" || due == v.Value {
 					continue
 				}
-				before.Correct(c, v.Value, due, code)
+				before.Correct(c, v.Value, due)
 				outdated.replace(at, number, "/env/", strconv.Itoa(v.At), "/value")
 				outdated.text(due)
 				outdated.done()
-			}
-			if otherwise != "" {
-				instead.Say(c, pod.Memory, otherwise, podpatch.MemoryLearned)
 			}
 		}
 	}
@@ -92,32 +77,20 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 		all = nil
 	}
 	all.annotate(notes, key, text, left.String())
-	if r.Config.Learned != podpatch.LearnedOff && known {
-		more := instead.String()
-		if notes.Size+len(policy.LearnedAnnotation)+len(more) > pod.MaxAnnotations {
-			more = ""
-		}
-		all.note(notes, policy.LearnedAnnotation, more)
-	}
 	if len(all) == 0 {
 		return nil, Unchanged
 	}
 	return all, done
 }
 
-// memlimit returns the GOMEMLIMIT of a patch, "" = none, and the code of its reason.
-func memlimit(d *podpatch.Patch) (value, code string) {
+// memlimit returns the GOMEMLIMIT of a patch; "" = none.
+func memlimit(d *podpatch.Patch) string {
 	for _, e := range d.Env {
 		if e.Name == pod.Memory {
-			value = e.Value
+			return e.Value
 		}
 	}
-	for _, r := range d.Reasons {
-		if r.Knob == pod.Memory {
-			code = r.Code
-		}
-	}
-	return value, code
+	return ""
 }
 
 // variables adds variables to the env of a container.

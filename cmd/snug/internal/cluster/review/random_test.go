@@ -175,12 +175,6 @@ func TestAsPolicies(t *testing.T) {
 // of things it is given.
 func expected(t *testing.T, c *policy.Config, namespace string, by OptIn, pod object) (string, int) {
 	t.Helper()
-	return expectedOf(t, c, namespace, by, pod, nil)
-}
-
-// expectedOf is expected for containers that were measured, by name.
-func expectedOf(t *testing.T, c *policy.Config, namespace string, by OptIn, pod object, peaks map[string]podpatch.Measured) (string, int) {
-	t.Helper()
 	text := mustJSON(t, object{"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"], "spec": pod["spec"]})
 	file := manifest.Parse("pod.yaml", text)
 	about := policy.Pod{Namespace: namespace, NamespaceLabels: map[string]string{}}
@@ -191,7 +185,6 @@ func expectedOf(t *testing.T, c *policy.Config, namespace string, by OptIn, pod 
 	patches := map[string]podpatch.Patch{}
 	for _, d := range lint.Containers([]*manifest.File{file}) {
 		about.Labels = d.Pod.Labels()
-		d.Facts.Measured = peaks[d.Container.Name]
 		if in, _ := c.OptedIn(&about); in {
 			patches[d.Container.Name] = c.Decide(&about, d.Container.Name, d.Facts)
 		}
@@ -298,6 +291,19 @@ func randomResources(r *rand.Rand) object {
 	return o
 }
 
+// owned returns a pod of a ReplicaSet of the Deployment web.
+func owned(p object) object {
+	meta := p["metadata"].(object)
+	meta["ownerReferences"] = []any{object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5d4f7c9b6d", "uid": "1", "controller": true}}
+	labels, _ := meta["labels"].(object)
+	if labels == nil {
+		labels = object{}
+		meta["labels"] = labels
+	}
+	labels["pod-template-hash"] = "5d4f7c9b6d"
+	return p
+}
+
 // FuzzFit: an API server accepts the answer to any review, and the patch applies, so the pod is
 // never refused.
 func FuzzFit(f *testing.F) {
@@ -327,10 +333,7 @@ func FuzzFit(f *testing.F) {
 		if len(text)%2 == 1 {
 			config = "mode: observe\n" + config
 		}
-		config += one(rand.New(rand.NewPCG(1, uint64(len(text)))), "", "learned: observe\n", "learned: use\n")
-		r := &Reviewer{Config: configured(t, config), Measured: func(s Subject) (podpatch.Measured, bool) {
-			return podpatch.Measured{Peak: int64(len(s.Workload)) << 23, Seconds: 1}, len(s.Container)%2 == 1
-		}}
+		r := &Reviewer{Config: configured(t, config)}
 		for _, by := range []OptIn{ByPod, ByNamespace} {
 			got, _ := r.Fit(text, by)
 			if again, _ := r.Fit(text, by); !bytes.Equal(got, again) {

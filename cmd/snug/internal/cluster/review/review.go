@@ -78,9 +78,6 @@ type Reviewer struct {
 	// Program returns what is known about a container's program; nil = nothing is known. It
 	// must not block.
 	Program func(Subject) podpatch.Program
-	// Measured returns what was measured of a container of a workload; nil = nothing is. It is false
-	// while that is unknown: then what the policies have given and noted by it stays. It must not block.
-	Measured func(Subject) (podpatch.Measured, bool)
 }
 
 // answer is a response; the zero answer allows without a patch or warning.

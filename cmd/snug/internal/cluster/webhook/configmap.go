@@ -33,12 +33,3 @@ func (c *ConfigMap) Load(ctx context.Context) ([]byte, string, error) {
 func (c *ConfigMap) Save(ctx context.Context, text []byte, version string) error {
 	return c.save(ctx, map[string]string{factsKey: string(text)}, version, learned.ErrConflict)
 }
-
-// Peaks returns a function that loads the data of a ConfigMap that operators write; nil = there is none.
-func Peaks(client *rest.Client, namespace, name string) func(context.Context) (map[string]string, error) {
-	return func(ctx context.Context) (map[string]string, error) {
-		k := kept{client: client, resource: "configmaps", kind: "ConfigMap", namespace: namespace, name: name}
-		data, _, err := k.load(ctx)
-		return data, err
-	}
-}

@@ -177,28 +177,6 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-func TestPeaks(t *testing.T) {
-	a := &api{objects: map[string]map[string]any{}}
-	load := Peaks(served(t, a), "snug", "snug-learned")
-	if data, err := load(t.Context()); data != nil || err != nil {
-		t.Errorf("no ConfigMap: %v, %v", data, err)
-	}
-	const path = "/api/v1/namespaces/snug/configmaps/snug-learned"
-	a.objects[path] = map[string]any{"metadata": map[string]any{"resourceVersion": "1"}}
-	if data, err := load(t.Context()); len(data) > 0 || err != nil {
-		t.Errorf("without data: %v, %v", data, err)
-	}
-	a.objects[path]["data"] = map[string]any{"a_b_c_d": "x"}
-	if data, err := load(t.Context()); !maps.Equal(data, map[string]string{"a_b_c_d": "x"}) || err != nil {
-		t.Errorf("%v, %v", data, err)
-	}
-	for _, asked := range a.asked {
-		if asked != "GET "+path {
-			t.Errorf("asked %s", asked)
-		}
-	}
-}
-
 func TestConfigMap(t *testing.T) {
 	a := &api{objects: map[string]map[string]any{}}
 	client := served(t, a)

@@ -14,9 +14,8 @@ type FleetSize struct {
 	Saves      float64         `json:"saves"` // what workloads could save together, in the unit of the price
 	Costs      float64         `json:"costs"` // what the others need more
 	Workloads  []SizedWorkload `json:"workloads"`
-	Gone       int             `json:"gone"`                   // workloads that were seen and have no container now: not listed
-	LeftOut    int             `json:"left_out"`               // workloads that agents have no room for, counted on each node
-	Other      []OtherMemory   `json:"other_memory,omitempty"` // of all workloads of pods that were seen, sorted by name; a Prometheus does not say it
+	Gone       int             `json:"gone"`     // workloads that were seen and have no container now: not listed
+	LeftOut    int             `json:"left_out"` // workloads that agents have no room for, counted on each node
 	Unknown    []Gap           `json:"unknown"`
 	Next       string          `json:"next"` // the one command to try next
 }
@@ -44,14 +43,4 @@ type SizedWorkload struct {
 	Modeled bool     `json:"modelled"` // false: the heap is unknown, and all memory in use counts as needed
 	Seen    SizeSeen `json:"seen"`
 	Unseen  []string `json:"unseen"` // what agents could not see, one sentence each
-}
-
-// OtherMemory is the memory of a workload's containers of one name that is not Go's: what snug cluster learn reads.
-type OtherMemory struct {
-	Namespace string   `json:"namespace"`
-	Workload  string   `json:"workload"` // "Deployment/web"; "Pod/..." = no controller, or it is unknown
-	Container string   `json:"container"`
-	Most      *float64 `json:"most_bytes"` // of a container, as of the scans of eight days; up to 5 % above the largest; null = unknown
-	Seconds   float64  `json:"seconds"`    // in which one agent at most measured it, not above the time for which it keeps the peak of a scan
-	Why       string   `json:"why"`        // why it is unknown
 }
