@@ -127,11 +127,16 @@ var ids = sync.OnceValue(func() []string {
 type Result struct {
 	Found   []Found // by file, in the order of the text
 	Ignored int     // number of silenced findings
+	Left    int     // number of findings that Worst left out
 }
 
 // Check checks files together: a LimitRange in one counts for pods in another.
-func Check(files []*manifest.File) Result {
+func Check(files []*manifest.File) Result { return Worst(files, 0) }
+
+// Worst is Check that keeps at most that many findings, the most severe; 0 = all.
+func Worst(files []*manifest.File, most int) Result {
 	in := gather(files)
+	in.most = most
 	for _, f := range files {
 		for _, o := range f.Objects {
 			in.object(o)
@@ -199,6 +204,9 @@ func (s *subject) report(id string, severity finding.Severity, at manifest.Pos, 
 	case s.p != nil:
 		f.what = s.p
 	}
+	if s.in.most > 0 && len(s.in.found) >= s.in.most+s.in.most/4 {
+		s.in.shed()
+	}
 	s.in.found = append(s.in.found, f)
 	return &s.in.found[len(s.in.found)-1]
 }
@@ -220,13 +228,8 @@ func severityOf(id string) finding.Severity {
 	return finding.SeverityWarning
 }
 
-// finish drops silenced and repeated findings, and sorts the rest.
-func (in *input) finish(files []*manifest.File) Result {
-	var r Result
-	order := map[*manifest.File]int{}
-	for i, f := range files {
-		order[f] = i
-	}
+// shed drops silenced and repeated findings, and of the rest all but the most severe.
+func (in *input) shed() {
 	type key struct {
 		file    *manifest.File
 		at      manifest.Pos
@@ -234,21 +237,40 @@ func (in *input) finish(files []*manifest.File) Result {
 		message string
 	}
 	seen := map[key]bool{}
-	agreed := in.agreed()
-	for _, f := range in.found {
+	in.found = slices.DeleteFunc(in.found, func(f Found) bool {
 		k := key{f.Object.File(), f.At, f.ID, f.Message}
 		if seen[k] {
-			continue
+			return true
 		}
 		seen[k] = true
 		if in.silenced(&f) {
-			r.Ignored++
-			continue
+			in.ignored++
+			return true
 		}
+		return false
+	})
+	if in.most > 0 && len(in.found) > in.most {
+		slices.SortStableFunc(in.found, func(a, b Found) int { return cmp.Compare(b.Severity.Level(), a.Severity.Level()) })
+		in.left += len(in.found) - in.most
+		clear(in.found[in.most:])
+		in.found = in.found[:in.most]
+	}
+}
+
+// finish returns the findings that are left, in order.
+func (in *input) finish(files []*manifest.File) Result {
+	agreed := in.agreed()
+	in.shed()
+	r := Result{Found: in.found, Ignored: in.ignored, Left: in.left}
+	order := map[*manifest.File]int{}
+	for i, f := range files {
+		order[f] = i
+	}
+	for i := range r.Found {
+		f := &r.Found[i]
 		if slices.ContainsFunc(f.Edits, func(e manifest.Edit) bool { return e.Users() > max(1, len(agreed[e.Key()])) }) {
 			f.Edits = nil
 		}
-		r.Found = append(r.Found, f)
 	}
 	slices.SortStableFunc(r.Found, func(a, b Found) int {
 		return cmp.Or(cmp.Compare(order[a.Object.File()], order[b.Object.File()]), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))

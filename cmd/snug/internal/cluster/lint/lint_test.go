@@ -373,3 +373,37 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// TestWorst: of too many findings the most severe stay, in the order of the text, whatever order they are found in.
+func TestWorst(t *testing.T) {
+	text := "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n"
+	for i := range 300 {
+		value := "1GiB"
+		if i%10 == 9 {
+			value = "x" // an error
+		}
+		text += "  - {name: c, env: [{name: GOMEMLIMIT, value: " + value + "}, {name: GOMAXPROCS, value: \"99\"}], resources: {limits: {cpu: 1}}}\n"
+	}
+	f := manifest.Parse("p.yaml", []byte(text))
+	all := lint.Check([]*manifest.File{f})
+	count := func(r lint.Result) map[finding.Severity]int {
+		n := map[finding.Severity]int{}
+		for _, f := range r.Found {
+			n[f.Severity]++
+		}
+		return n
+	}
+	errors := count(all)[finding.SeverityError]
+	for _, most := range []int{1, errors, errors + 10, len(all.Found), len(all.Found) + 1} {
+		r := lint.Worst([]*manifest.File{f}, most)
+		if want := min(most, len(all.Found)); len(r.Found) != want || r.Left != len(all.Found)-want || r.Ignored != all.Ignored {
+			t.Errorf("at most %d: %d and %d left, of %d", most, len(r.Found), r.Left, len(all.Found))
+		}
+		if got := count(r)[finding.SeverityError]; got != min(most, errors) {
+			t.Errorf("at most %d: %d errors, of %d", most, got, errors)
+		}
+		if !slices.IsSortedFunc(r.Found, func(a, b lint.Found) int { return a.At.Line - b.At.Line }) {
+			t.Errorf("at most %d: not in order", most)
+		}
+	}
+}

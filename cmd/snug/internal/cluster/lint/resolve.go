@@ -20,6 +20,9 @@ type input struct {
 	configs  map[string]*manifest.Object // ConfigMaps by namespace and name
 	envFiles map[string]*manifest.Object // by path
 	found    []Found
+	most     int // findings that are kept; 0 = all
+	ignored  int
+	left     int // findings that were not kept
 	silence  silence
 }
 

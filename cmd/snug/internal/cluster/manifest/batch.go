@@ -24,6 +24,7 @@ import (
 // make edits.
 type Batch struct {
 	Frugal bool // the memory of this process is bound to what is read; see bound
+	Light  bool // no edits are made of the largest documents: a tree would double the memory
 
 	kept  atomic.Int64 // bytes, estimated
 	read  atomic.Int64 // bytes
@@ -36,6 +37,7 @@ const (
 	maxKept    = 256 << 20 // bytes
 	longText   = 1 << 20   // bytes; longer files are read one at a time
 	largeNodes = 100_000   // larger documents are parsed one at a time
+	lightNodes = 400_000   // of a document of which a light batch makes edits
 )
 
 // Read reads and parses a stream. size is the expected size in bytes, 0 = unknown. The error is from r,
@@ -78,7 +80,7 @@ func fill(text []byte, r io.Reader, size int) ([]byte, error) {
 // Parse parses one file of the batch. It does not keep the text of a file that does not affect a pod.
 func (b *Batch) Parse(name string, text []byte) *File {
 	size := int64(len(text))
-	b.bound(20<<20 + 45*b.read.Add(size))
+	b.bound(10<<20 + 36*b.read.Add(size))
 	if b.kept.Add(size) > maxKept {
 		b.kept.Add(-size)
 		return &File{Name: name, batch: b, Problems: []Problem{{Line: 1, Why: tooMuch}}}
@@ -92,7 +94,10 @@ func (b *Batch) Parse(name string, text []byte) *File {
 	return f
 }
 
-// bound makes the collector keep the memory of this process below a multiple of what it has read, until Release, and
+// Lift lifts the bound on the memory of this process.
+func (b *Batch) Lift() { b.bound(math.MaxInt64) }
+
+// bound makes the collector keep the memory of this process below a multiple of what it has read, until Lift, and
 // unless GOMEMLIMIT is set. A tree is up to 30 times as large as its text, and GOGC alone would double that.
 func (b *Batch) bound(limit int64) {
 	if b.Frugal && os.Getenv("GOMEMLIMIT") == "" {
@@ -100,10 +105,9 @@ func (b *Batch) bound(limit int64) {
 	}
 }
 
-// Release gives back the memory of the trees of large files, which are not needed any more, and lifts the
-// bound.
+// Release gives back the memory of the trees of large files, which are not needed any more.
 func (b *Batch) Release() {
-	b.bound(math.MaxInt64)
+	b.last = nil
 	if b.read.Load() > longText/4 {
 		debug.FreeOSMemory()
 	}

@@ -40,7 +40,7 @@ func TestKept(t *testing.T) {
 	runtime.KeepAlive(f)
 }
 
-// TestFrugal: the memory is bound until Release.
+// TestFrugal: the memory is bound until Lift.
 func TestFrugal(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "")
 	limit := func() int64 { return debug.SetMemoryLimit(-1) }
@@ -52,8 +52,11 @@ func TestFrugal(t *testing.T) {
 			t.Error("the memory is not bound")
 		}
 	}
-	if b.Release(); limit() != math.MaxInt64 {
-		t.Errorf("GOMEMLIMIT = %d after Release, want none", limit())
+	if b.Release(); limit() == math.MaxInt64 {
+		t.Error("the memory is not bound after Release")
+	}
+	if b.Lift(); limit() != math.MaxInt64 {
+		t.Errorf("GOMEMLIMIT = %d after Lift, want none", limit())
 	}
 }
 

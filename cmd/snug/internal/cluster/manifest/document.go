@@ -42,6 +42,7 @@ type document struct {
 	start int // bytes
 	line  int // from 1
 	text  []byte
+	nodes int           // an upper bound
 	lines []int         // offsets of the lines, as YAML counts them; computed on demand
 	marks map[int][]int // offsets in long lines, one per stride runes
 
@@ -187,6 +188,7 @@ func (d *document) read() {
 		d.problem(0, "the document is too large")
 		return
 	}
+	d.nodes = n
 	defer d.file.batch.enter(n)()
 	root, err := parseYAML(d.text)
 	if err == errExpanded {

@@ -31,14 +31,14 @@ func (d *document) grow() *tree {
 	if err != nil || root == nil {
 		return nil
 	}
-	return &tree{doc: d, root: root, mentions: map[*yaml.Node]*mentions{}}
+	return &tree{doc: d, root: root, aliased: aliased(root), mentions: map[*yaml.Node]*mentions{}}
 }
 
 // tree returns the tree of the document. It keeps only the last one, because rules go from object to
 // object.
 func (d *document) tree() *tree {
 	b := d.file.batch
-	if b == nil {
+	if b == nil || b.Light && d.nodes > lightNodes {
 		return nil
 	}
 	if b.last == nil || b.last.doc != d {
@@ -73,10 +73,13 @@ const manyUsers = 1 << 20
 // uses returns how many places of the document use a node, through aliases. A node below a top-level
 // key x or x-... counts only where an alias uses it.
 func (t *tree) uses(n *yaml.Node) int {
+	if !t.aliased {
+		return 1
+	}
 	if t.parents == nil {
 		t.parents, t.aliases, t.users = map[*yaml.Node]*yaml.Node{}, map[*yaml.Node][]*yaml.Node{}, map[*yaml.Node]int{t.root: 1}
 		t.link(t.root)
-		if t.aliased && t.root.Kind == yaml.MappingNode {
+		if t.root.Kind == yaml.MappingNode {
 			for i := 0; i+1 < len(t.root.Content); i += 2 {
 				if key := t.root.Content[i].Value; key == "x" || len(key) > 1 && key[:2] == "x-" {
 					delete(t.parents, t.root.Content[i+1])
@@ -84,15 +87,16 @@ func (t *tree) uses(n *yaml.Node) int {
 			}
 		}
 	}
-	if !t.aliased {
-		return 1
-	}
 	return t.count(n)
+}
+
+// aliased reports whether there are aliases.
+func aliased(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, aliased)
 }
 
 func (t *tree) link(n *yaml.Node) {
 	if n.Kind == yaml.AliasNode {
-		t.aliased = true
 		t.aliases[n.Alias] = append(t.aliases[n.Alias], n)
 	}
 	for _, c := range n.Content {
