@@ -54,7 +54,7 @@ func TestSizePageOfLess(t *testing.T) {
 		"no CPU":     {func(d *finding.Size) { d.Seen.CPUMean, d.Seen.CPUHigh, d.Seen.CPUMost = unseen(), unseen(), unseen() }, []string{"The CPU used was not seen."}},
 		"no periods": {func(d *finding.Size) { d.Seen.CPUMost = unseen() }, []string{"99 % of the periods of 100 ms at most: unknown"}},
 		"no answer": {func(d *finding.Size) {
-			d.Memory = finding.SizeValue{Why: "with GOGC=off and no GOMEMLIMIT its heap grows without end"}
+			d.Memory = finding.SizeValue{Why: finding.Why{Code: finding.SizeEndless}}
 		}, []string{"pid 15592 (churn): - of memory", "With GOGC=off and no GOMEMLIMIT its heap grows without end"}},
 		"no limits": {func(d *finding.Size) { d.Seen.Quota.None(); d.Seen.Throttled.None(); d.Seen.Limit.None() }, []string{"It has no CPU limit now"}},
 		"throttled": {func(d *finding.Size) { d.Seen.Throttled = figure.New(0.4, "") }, []string{"40 % of the periods were throttled"}},

@@ -38,6 +38,7 @@ var topics = []struct {
 	{"source", OfVet},
 	{"manifests", ofLint},
 	{"pods", func() []finding.Entry { return Parse("\n" + podpatch.Words) }},
+	{"sizes", nil},
 	{"alerts", nil},
 	{"figures", nil},
 	{"cpu", nil},

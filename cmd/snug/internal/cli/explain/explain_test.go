@@ -19,6 +19,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/vet"
@@ -211,7 +212,7 @@ func TestAlertsExplained(t *testing.T) {
 }
 
 // TestEveryCodeIsExplained compares the reasons and warnings with the constants of packages
-// plan, law, limits, search and lab.
+// plan, law, limits, search and lab, and with what content words.
 func TestEveryCodeIsExplained(t *testing.T) {
 	codes := map[string]string{}
 	collectCodes(t, codes, "../../../../../internal/plan", func(string) bool { return true })
@@ -220,6 +221,9 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	warns := func(name string) bool { return strings.HasPrefix(name, "Warn") }
 	collectCodes(t, codes, "../../prove/search", warns)
 	collectCodes(t, codes, "../../prove/lab", warns)
+	for _, code := range content.SizeCodes() {
+		codes[code] = "content.sizeWords"
+	}
 	if len(codes) < 30 {
 		t.Fatalf("found only %d codes", len(codes))
 	}
@@ -293,7 +297,7 @@ func collectCodes(t *testing.T, codes map[string]string, dir string, want func(n
 func TestEveryCodeHasText(t *testing.T) {
 	for _, e := range ofLibrary() {
 		from := limits.Source{File: "FILE", Level: "LEVEL", Raw: "RAW"}
-		if strings.Contains(e.Class, "reason") {
+		if strings.Contains(e.Class, "reason") && e.Topic != "sizes" { // content has a test of its own
 			if text := watch.Text(plan.Reason{Code: e.ID, Number: 3, Source: from}, 2); text == e.ID {
 				t.Errorf("reason %s has no text", e.ID)
 			}

@@ -333,16 +333,17 @@ func (r *runCommand) logDecisions(p *plan.Plan, set []goenv.Variable, mode plan.
 		name string
 		s    *plan.Setting
 	}{{"GOMAXPROCS", &p.GOMAXPROCS}, {"GOMEMLIMIT", &p.GOMEMLIMIT}, {"GOGC", &p.GOGC}} {
-		what := knob.name + " left alone"
+		what, sets := knob.name+" left alone", false
 		for _, v := range set {
 			if v.Name == knob.name {
+				sets = true
 				if what = v.Name + "=" + v.Value; mode == plan.Observe {
 					what = "would set " + what
 				}
 			}
 		}
 		why := plan.Text(knob.s.Reason, knob.s.Value)
-		if strings.HasSuffix(what, "alone") && !knob.s.Leave {
+		if !sets && !knob.s.Leave {
 			why = "Go itself chooses " + strconv.FormatInt(knob.s.Value, 10) + ": " + why
 		}
 		if src := knob.s.Source; src.File != "" && knob.s.Code != plan.EnvSet {

@@ -165,7 +165,7 @@ func (f *sizing) watch(ctx context.Context, u *ui.UI, target string, of *examine
 	}
 	d.Next = "snug size " + strconv.Itoa(of.PID) + " --for 10m"
 	switch {
-	case d.Memory.Why == size.Endless:
+	case d.Memory.Why.Code == finding.SizeEndless:
 		d.Next = ""
 	case d.Seen.Growth.N > 0:
 		d.Next = "snug profile --heap " + strconv.Itoa(of.PID)
@@ -210,11 +210,11 @@ func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 			hint = "allow more with --slo, or less load with --rate"
 		}
 		text, why := content.SizePatch(d)
-		if why == size.Endless {
+		if why != nil && why.Code == finding.SizeEndless {
 			hint = content.SetLimit
 		}
-		if why != "" {
-			return message.Failed("no patch: "+why, hint)
+		if why != nil {
+			return message.Failed("no patch: "+content.SizeWhy(why), hint)
 		}
 		for _, line := range content.SizeCaveats(d) {
 			u.Note("%s", line)

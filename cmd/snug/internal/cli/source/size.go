@@ -14,7 +14,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/linter"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/examine"
-	decide "github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
@@ -63,12 +62,12 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 		return err
 	}
 	size, why := content.SizeContainerOf(d)
-	if why != "" {
+	if why != nil {
 		hint := "watch longer: snug size PID --for 10m --json"
-		if why == decide.Endless {
+		if why.Code == finding.SizeEndless {
 			hint = content.SetLimit
 		}
-		return message.Failed("no advice to write: "+why+", "+string(f.file), hint)
+		return message.Failed("no advice to write: "+content.SizeWhy(why)+", "+string(f.file), hint)
 	}
 	w := manifest.Wanted{
 		Requests: []manifest.Pair{{Name: "cpu", Value: size.CPURequest}, {Name: "memory", Value: size.Memory}},

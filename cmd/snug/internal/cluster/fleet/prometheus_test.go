@@ -87,7 +87,7 @@ func TestPrometheus(t *testing.T) {
 	if want := size.Fargate.GiB * 3 * (1024 - *w.Memory.Value/mib) / 1024; !close(*w.Saves, want) {
 		t.Errorf("saves %v, want %v", *w.Saves, want)
 	}
-	if o := d.Workloads[1]; o.Modeled || o.Memory.Value == nil || *o.Memory.Value < 40*mib || o.Saves != nil || o.CPURequest.Value != nil || !strings.Contains(o.Memory.Why, "agents have not exported it") {
+	if o := d.Workloads[1]; o.Modeled || o.Memory.Value == nil || *o.Memory.Value < 40*mib || o.Saves != nil || o.CPURequest.Value != nil || o.Memory.Why.Cause == nil || !strings.Contains(o.Memory.Why.Cause.Detail, "agents have not exported it") {
 		t.Errorf("%+v", o)
 	}
 	for _, name := range []string{"old", "shop/Deployment/old/app"} { // the second as it is printed

@@ -17,7 +17,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // AskNeeds asks agents what they have seen of workloads, and adds it to s in the order of their nodes, so that the answer
@@ -216,7 +215,7 @@ func sized(key *needs.Key, seen *size.Seen, h *needs.Has, price size.Price) find
 		Namespace: word(key.Namespace), Name: word(key.Workload), Container: word(key.Container), Containers: h.Containers, Days: seen.Days,
 		Memory: d.Memory, GOMEMLIMIT: d.GOMEMLIMIT, CPURequest: d.CPURequest, CPULimit: d.CPULimit,
 		HasMemory: h.Limit.Span(h.Containers), HasRequest: h.Request.Span(h.Containers), HasQuota: h.Quota.Span(h.Containers),
-		Risks: []string{}, Modeled: len(d.Curve) > 0, Seen: d.Seen, Unseen: append([]string{}, d.Unseen...),
+		Risks: []finding.Why{}, Modeled: len(d.Curve) > 0, Seen: d.Seen, Unseen: append([]finding.Why{}, d.Unseen...),
 	}
 	saves := func(has *needs.Amount, need *float64, price float64) {
 		if has.N == 0 || need == nil {
@@ -232,19 +231,21 @@ func sized(key *needs.Key, seen *size.Seen, h *needs.Has, price size.Price) find
 	if !throttled { // else the CPU that it would use is unknown
 		saves(&h.Request, d.CPURequest.Value, price.Core)
 	}
-	risk := func(format string, args ...any) { w.Risks = append(w.Risks, fmt.Sprintf(format, args...)) }
+	risk := func(code string, n float64) {
+		w.Risks = append(w.Risks, finding.Why{Code: code, Numbers: []float64{n}})
+	}
 	switch least, used := d.Memory.Least, d.Seen.Used.N; {
 	case h.Limit.N == 0:
 	case least != nil && *least > h.Limit.Least:
-		risk("may be killed: it needs %s at least", units.Bytes(int64(*least)))
+		risk(finding.SizeKilled, *least)
 	case used >= near*h.Limit.Least:
-		risk("%s were in use, near its limit", units.Bytes(int64(min(used, h.Limit.Least))))
+		risk(finding.SizeNearFull, min(used, h.Limit.Least))
 	}
 	if throttled {
-		risk("throttled in %s of the periods", units.Share(d.Seen.Throttled.N))
+		risk(finding.SizeSlowed, d.Seen.Throttled.N)
 	}
 	if n := d.CPURequest.Least; h.Request.N > 0 && n != nil && *n > h.Request.Least {
-		risk("uses %s CPUs on average, more than it requests", units.Figures(*n, 2))
+		risk(finding.SizeOverUsed, *n)
 	}
 	return w
 }

@@ -131,8 +131,8 @@ func TestSizes(t *testing.T) {
 	if want := asked * size.Fargate.Core * (0.5 - *free.CPURequest.Value); !close(*free.Saves, want) || len(free.Risks) != 0 || free.HasMemory.None != asked {
 		t.Errorf("saves %v, want %v: %+v", *free.Saves, want, free)
 	}
-	if len(cart.Risks) != 2 || !strings.Contains(cart.Risks[0], "may be killed") || !strings.Contains(cart.Risks[1], "throttled in 90 %") {
-		t.Errorf("%q", cart.Risks)
+	if len(cart.Risks) != 2 || cart.Risks[0].Code != finding.SizeKilled || cart.Risks[1].Code != finding.SizeSlowed || cart.Risks[1].Numbers[0] != 0.9 {
+		t.Errorf("%v", cart.Risks)
 	}
 	if want := asked * size.Fargate.GiB * (120 - *cart.Memory.Value/mib) / 1024; !close(*cart.Saves, want) || want >= 0 {
 		t.Errorf("saves %v, want %v: the CPU of what is throttled is unknown", *cart.Saves, want)
@@ -140,7 +140,7 @@ func TestSizes(t *testing.T) {
 	if *cart.Memory.Value <= 120*mib || !web.Modeled || !web.Seen.Live.Known() || web.HasQuota.None != asked || web.HasRequest.Least.N != 0.5 {
 		t.Errorf("%+v", web)
 	}
-	if batch.Modeled || batch.HasRequest.Unknown != 1 || !strings.Contains(batch.Memory.Why, "2 Go processes share") {
+	if batch.Modeled || batch.HasRequest.Unknown != 1 || batch.Memory.Why.Cause == nil || !strings.Contains(batch.Memory.Why.Cause.Detail, "2 Go processes share") {
 		t.Errorf("%+v", batch)
 	}
 	if etcd := of["etcd.service"]; etcd.Saves != nil || etcd.Memory.Value != nil || etcd.Namespace != nil {

@@ -71,7 +71,7 @@ func ReadSize(ctx context.Context, name string) (*finding.Size, error) {
 		return nil, err
 	}
 	for _, v := range [...]*finding.SizeValue{&s.Memory, &s.GOMEMLIMIT, &s.CPURequest, &s.CPULimit, &s.GOMAXPROCS} {
-		if v.Why == "" { // it would read as "leave it alone"
+		if v.Why.Code == "" { // it would read as "leave it alone"
 			return nil, message.Failed("damaged document of kind size: a value is missing, "+name, hint)
 		}
 	}

@@ -97,7 +97,7 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	d := size.Decide(&w.seen, price)
 	d.Target = observe.Name(last.Go)
 	if d.ByGo && last.Go.GOMAXPROCSBy.By == goproc.ByEnvironment {
-		d.GOMAXPROCS.Why += ": remove the variable"
+		d.GOMAXPROCS.Why.Code = finding.SizeGoWould
 	}
 	if v := last.Go.Exe.GoVersion; v != "" {
 		d.Go = new(finding.UTF8(v))

@@ -3,7 +3,7 @@
 package size
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -30,37 +30,33 @@ func (a *answer) cpu() {
 	s := a.Seen
 	high, ok := s.CPUHigh.Get()
 	if !ok {
-		why := "the CPU time used is unknown"
-		a.CPURequest.Why, a.CPULimit.Why, a.GOMAXPROCS.Why = why, why, why
+		of := why(finding.SizeCPUUnknown)
+		a.CPURequest.Why, a.CPULimit.Why, a.GOMAXPROCS.Why = of, of, of
 		return
 	}
 	a.request(0)
-	most, of := high, s.windows()
+	most, share, window := high, 0.95, s.window()
 	if n, ok := s.CPUMost.Get(); ok {
-		most, of = n, "99 % of the periods of 100 ms"
+		most, share, window = n, 0.99, 0.1
 	} else {
-		shorter := "a second"
-		if s.Every > 0 {
-			shorter = fmt.Sprintf("%.0f s", s.Every)
-		}
-		a.say("%s", because("CPU use in bursts shorter than "+shorter, &s.CPUMost))
+		a.Unseen = append(a.Unseen, finding.Why{Code: finding.SizeBursts, Numbers: []float64{window}, Detail: s.CPUMost.Why})
 	}
-	n, why := math.Ceil(most-jitter), fmt.Sprintf("whole cores for %.2f, which %s used at most; a limit reserves nothing", most, of)
+	n, of := math.Ceil(most-jitter), why(finding.SizeWholeCores, most, share, window)
 	quota, has := s.Quota.Get()
 	if has && s.Throttled.N > limited && quota >= n {
-		n, why = math.Floor(quota)+1, fmt.Sprintf("more than it has: %.1f %% of the periods were throttled", 100*s.Throttled.N)
+		n, of = math.Floor(quota)+1, why(finding.SizeMoreCores, s.Throttled.N)
 	}
 	if p := float64(s.Procs.N); s.Procs.Known() && high >= busy*p && p >= n {
-		n, why = p+1, "a core more: its Ps were busy all the time"
+		n, of = p+1, why(finding.SizePsBusy)
 	}
 	a.CPULimit.Least = &most
-	a.limit(max(1, n, math.Ceil(*a.CPURequest.Value)), why)
+	a.limit(max(1, n, math.Ceil(*a.CPURequest.Value)), of)
 }
 
 // limit sets the CPU limit, and GOMAXPROCS for it.
-func (a *answer) limit(n float64, why string) {
+func (a *answer) limit(n float64, of finding.Why) {
 	s := a.Seen
-	s.cores, a.CPULimit.Value, a.CPULimit.Why = n, &n, why
+	s.cores, a.CPULimit.Value, a.CPULimit.Why = n, &n, of
 	a.GOMAXPROCS, a.ByGo = finding.SizeValue{}, false
 	in := plan.Input{Go: plan.Go{Minor: s.Minor, Blind: !s.Aware}}
 	in.Limits.CPU.Quota = limits.Of(s.cores)
@@ -68,12 +64,12 @@ func (a *answer) limit(n float64, why string) {
 	in.Limits.CPU.Runtime125 = in.Limits.CPU.Runtime // if it had not found its quota, Aware would be false
 	in.Limits.CPU.Affinity = limits.Of(max(s.CPUs, int(s.cores)))
 	p := plan.Decide(&in)
-	a.GOMAXPROCS.Why = "by the CPU limit: " + p.GOMAXPROCS.Code
+	a.GOMAXPROCS.Why = finding.Why{Code: finding.SizeByLimit, Detail: p.GOMAXPROCS.Code}
 	if set := &p.GOMAXPROCS; !set.Leave {
 		procs := float64(set.Value)
 		a.GOMAXPROCS.Value = &procs
 		if a.ByGo = int64(p.Runtime) == set.Value; a.ByGo {
-			a.GOMAXPROCS.Why = "Go chooses it by the CPU limit"
+			a.GOMAXPROCS.Why = why(finding.SizeGoChooses)
 		}
 	}
 }
@@ -83,31 +79,24 @@ func (a *answer) request(more float64) {
 	if more < 0.005 {
 		more = 0 // within what the figures are off
 	}
-	used, what := a.CPUHigh.N, a.windows()+" used at most"
+	used := a.CPUHigh.N
+	of := why(finding.SizeRequestUsed, used, 0.95, a.window(), a.margin, more)
 	mean, ok := a.CPUMean.Get()
-	if ok && mean > used {
-		used, what = mean, "the watch used a mean of" // few seconds, or short bursts
+	if ok && mean > used { // few seconds, or short bursts
+		used, of = mean, why(finding.SizeRequestMean, mean, a.margin, more)
 	}
 	n := cores(used*(1+a.margin) + more)
-	a.CPURequest = finding.SizeValue{Value: &n, Why: fmt.Sprintf("%s %.2f; %.0f %% for what was not seen", what, used, 100*a.margin)}
+	a.CPURequest = finding.SizeValue{Value: &n, Why: of}
 	if ok {
 		a.CPURequest.Least = &mean
 	}
 	if limit := a.CPULimit.Value; limit != nil && n > *limit {
-		a.limit(math.Ceil(n), "whole cores for the request, which a limit may not be below")
-	}
-	if more > 0 {
-		a.CPURequest.Why += fmt.Sprintf("; %.2f for more collections", more)
+		a.limit(math.Ceil(n), why(finding.SizeForRequest))
 	}
 }
 
-// windows returns what CPUHigh is of.
-func (s *Seen) windows() string {
-	if s.Every == 0 {
-		return "95 % of the seconds"
-	}
-	return fmt.Sprintf("95 %% of the spans of %.0f s", s.Every)
-}
+// window returns the seconds that CPUHigh is of.
+func (s *Seen) window() float64 { return cmp.Or(s.Every, 1) }
 
 // cores rounds up to 0.01, from 1 core on to 0.1.
 func cores(n float64) float64 {

@@ -206,7 +206,7 @@ func (s *Search) rules(all []Container, c Container) (n int) {
 // GOMEMLIMIT in bytes, 0 = to be left alone, and GOMAXPROCS, which Go may choose by itself.
 func Fits(c Container, d *finding.Size, minor, cpus int, aware bool) (memory, cpu, procs finding.SizeValue, byGo bool) {
 	a := &answer{Seen: &Seen{SizeSeen: d.Seen, Minor: minor, CPUs: cpus, Aware: aware}, Size: &finding.Size{}}
-	a.limit(c.Cores, "")
+	a.limit(c.Cores, finding.Why{})
 	var n float64
 	if n, a.GOMEMLIMIT.Why = a.goMemLimit(c.Memory); n > 0 {
 		a.GOMEMLIMIT.Value = &n

@@ -5,13 +5,11 @@
 package size
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -68,9 +66,6 @@ const (
 	marking = 0.25
 )
 
-// Endless is why there is no memory limit where nothing ends the growth of the heap.
-const Endless = "with GOGC=off and no GOMEMLIMIT its heap grows without end"
-
 // Decide returns the container for a program.
 func Decide(s *Seen, price Price) *finding.Size {
 	seen := *s // margin, lives and cores are decided here
@@ -90,8 +85,12 @@ type answer struct {
 	*finding.Size
 }
 
-func (a *answer) say(format string, args ...any) {
-	a.Unseen = append(a.Unseen, fmt.Sprintf(format, args...))
+func (a *answer) say(code string, numbers ...float64) {
+	a.Unseen = append(a.Unseen, why(code, numbers...))
+}
+
+func why(code string, numbers ...float64) finding.Why {
+	return finding.Why{Code: code, Numbers: numbers}
 }
 
 // unseen says what the watch does not show, and what is added for it.
@@ -100,63 +99,57 @@ func (a *answer) unseen() {
 	s.margin = margin
 	if s.Age > 0 && s.Age < warm {
 		s.margin = 2 * margin
-		a.say("its usual load: it had run for %.0f s when the watch began", s.Age)
+		a.say(finding.SizeYoung, s.Age)
 	}
 	if s.Growth.N > 0 {
 		s.margin = 2 * margin
-		a.say("where its live heap ends: it grew by %s in the watch, and as much is added", mebibytes(s.Growth.N))
+		a.say(finding.SizeGrowing, s.Growth.N)
 	}
 	if s.Seconds < short || s.Days > 0 && s.Days < 1 {
 		s.margin = 2 * margin
 	}
 	s.lives = s.LiveMost.N + s.margin*s.LiveMost.N + s.Growth.N
-	added := "to all that was used and to the CPU request"
-	if s.modelled() == "" {
-		added = "to what lives, to what is not Go's and to the CPU request"
+	lives := 0.0
+	if s.unmodelled() == nil {
+		lives = 1
 	}
-	outside := fmt.Sprintf("outside of the %.0f s of the watch", s.Seconds)
 	if s.Days > 0 {
-		outside = fmt.Sprintf("between two scans, %.0f s apart, and outside of the %s in which it was seen", s.Every, units.Days(s.Days))
+		a.say(finding.SizePeaksScans, s.Every, s.Days, s.margin, lives)
+	} else {
+		a.say(finding.SizePeaks, s.Seconds, s.margin, lives)
 	}
-	a.say("peaks %s: %.0f %% is added %s", outside, 100*s.margin, added)
 	switch {
 	case s.Collections == 0 && s.Allocated.Known():
-		a.say("the live heap: no collection ended in the watch, in which it allocated %s; all memory in use counts as needed", mebibytes(s.Allocated.N*s.Seconds))
+		a.say(finding.SizeNoCollection, s.Allocated.N*s.Seconds)
 	case s.Collections == 0:
-		a.say("the live heap: no collection ended in the watch; all memory in use counts as needed")
+		a.say(finding.SizeNoCollection)
 	case s.Collections < few:
-		a.say("what a collection costs, and whether the live heap grows: %d ended in the watch; all memory in use counts as needed", s.Collections)
+		a.say(finding.SizeLiveUnsure, float64(s.Collections))
 	}
 	if s.Mates > 0 {
-		a.say("the CPU that other processes need that share its limits, %d in all: add it; their memory counts", s.Mates)
+		a.say(finding.SizeMates, float64(s.Mates))
 	}
 	if s.CPUMean.N > 0 && s.Waited.N > waited*s.CPUMean.N {
-		a.say("what it needs where CPUs are free: threads waited %.1f times as long for a CPU as they ran, and collections that wait find more in use and take more CPU", s.Waited.N/s.CPUMean.N)
+		a.say(finding.SizeWaited, s.Waited.N/s.CPUMean.N)
 	}
 	if s.Throttled.N > limited {
-		a.say("the CPU that it would have used: %.1f %% of the periods were throttled", 100*s.Throttled.N)
+		a.say(finding.SizeThrottled, s.Throttled.N)
 	}
 }
 
-// modelled reports whether the curve can be drawn; if not, why.
-func (s *Seen) modelled() (why string) {
-	what := [...]string{"live heap", "bytes allocated", "CPU of collections", "memory of Go beside objects", "memory that is not Go's"}
+// unmodelled returns why the curve cannot be drawn; nil = it can.
+func (s *Seen) unmodelled() *finding.Why {
+	what := [...]string{"live_heap_bytes", "allocated_bytes", "gc_cores", "go_rest_bytes", "other_most_bytes"}
 	for i, f := range [...]*figure.Of[float64]{&s.Live, &s.Allocated, &s.GCCores, &s.Rest, &s.Other} {
 		if !f.Known() {
-			return because(what[i]+" unknown", f)
+			return &finding.Why{Code: finding.SizeFigureUnknown, Of: what[i], Detail: f.Why}
 		}
 	}
 	if s.Collections < few {
-		return fmt.Sprintf("fewer than %d collections in the watch: %d", few, s.Collections)
+		w := why(finding.SizeFewCollections, float64(s.Collections))
+		return &w
 	}
-	return ""
-}
-
-func because(what string, f *figure.Of[float64]) string {
-	if f.Why != "" {
-		what += ": " + f.Why
-	}
-	return what
+	return nil
 }
 
 // memory decides the memory limit and GOMEMLIMIT. With GC(M) the CPU of collections in the limit M, the price
@@ -171,19 +164,19 @@ func (a *answer) memory() {
 	s := a.Seen
 	used, ok := s.Used.Get()
 	if !ok {
-		a.Memory.Why = because("memory in use is unknown", &s.Used)
+		a.Memory.Why = finding.Why{Code: finding.SizeMemoryUnknown, Detail: s.Used.Why}
 		a.GOMEMLIMIT.Why = a.Memory.Why
 		return
 	}
 	used += s.Earlier.N
 	if s.gogc() < 0 && s.Minor != 0 && s.Minor < 19 { // Go has no GOMEMLIMIT
-		_, why := s.goMemLimit(step(used))
-		a.Memory.Why, a.GOMEMLIMIT.Why = Endless, why
+		a.Memory.Why = why(finding.SizeEndless)
+		_, a.GOMEMLIMIT.Why = s.goMemLimit(step(used))
 		return
 	}
-	if why := s.modelled(); why != "" {
+	if cause := s.unmodelled(); cause != nil {
 		if s.gogc() < 0 && s.MemLimit.State == limits.None {
-			a.Memory.Why, a.GOMEMLIMIT.Why = Endless, "for a memory limit that you choose: nine tenths of it"
+			a.Memory.Why, a.GOMEMLIMIT.Why = why(finding.SizeEndless), why(finding.SizeNineTenths)
 			return
 		}
 		limit := step(max((used+s.Growth.N)*(1+s.margin), s.least()))
@@ -194,15 +187,15 @@ func (a *answer) memory() {
 			n, _ := s.goMemLimit(m)
 			return n > 0 || s.gogc() >= 0
 		})
-		a.choose(limit, "all that was used, because what of it is garbage is unknown: "+why)
+		a.choose(limit, finding.Why{Code: finding.SizeAllUsed, Cause: cause})
 		return
 	}
 	least := s.fitting(s.limitFor(s.need()))
-	why := "what lives at most, memory that is not Go's, and room for collections"
+	code := finding.SizeNeeded
 	if more := used - s.explained(); more > max(8*mib, used/10) {
-		a.say("what %s of memory in use were, more than its heap goal explains: they count as needed, garbage or not", mebibytes(more))
+		a.say(finding.SizeUnexplained, more)
 		if held := step(used); least < held {
-			least, why = held, "what was used at most, more than its heap goal explains"
+			least, code = held, finding.SizeHeld
 		}
 	}
 	most := step(max(least, s.limitFor(s.byGOGC()-s.Live.N)))
@@ -212,12 +205,12 @@ func (a *answer) memory() {
 	best := s.fitting(s.limitFor(s.cheapest(a.Price.Core, a.Price.GiB)))
 	switch {
 	case best < least:
-		a.choose(least, why+": the least that fits")
+		a.choose(least, why(code))
 	case best >= most:
 		best = most
-		a.choose(most, fmt.Sprintf("the heap goal of GOGC=%d fits; more would not be used", s.gogc()))
+		a.choose(most, why(finding.SizeGoalFits, float64(s.gogc())))
 	default:
-		a.choose(best, "the cheapest: more memory costs more than its collections do, less saves less")
+		a.choose(best, why(finding.SizeCheapest))
 	}
 	a.Memory.Least = &least
 	if most < math.MaxInt64 {
@@ -225,7 +218,7 @@ func (a *answer) memory() {
 	}
 	a.Model = s.model()
 	if m, ok := a.Model.Get(); ok && (m < minPart/1.1 || m > maxPart*1.1) {
-		a.say("the curve is uncertain: %.2f of the way to the heap goal was allocated between collections, and 0.7 to 1 is usual", m)
+		a.say(finding.SizeCurveUnsure, m)
 	}
 	a.curve(least, best)
 	if n, ok := a.CPURequest.Value, a.GCCores.Known(); n != nil && ok {
@@ -237,7 +230,7 @@ func (a *answer) memory() {
 	}
 }
 
-func (a *answer) choose(limit float64, why string) {
+func (a *answer) choose(limit float64, why finding.Why) {
 	a.Memory.Value, a.Memory.Why = &limit, why
 	var n float64
 	if n, a.GOMEMLIMIT.Why = a.goMemLimit(limit); n > 0 {
@@ -247,24 +240,24 @@ func (a *answer) choose(limit float64, why string) {
 
 // goMemLimit returns the GOMEMLIMIT within a memory limit: by the rule of package plan, less if memory that is not
 // Go's, or what the heap may pass its goal by, needs more than that leaves. 0 = leave it alone.
-func (s *Seen) goMemLimit(limit float64) (n float64, why string) {
+func (s *Seen) goMemLimit(limit float64) (n float64, of finding.Why) {
 	in := plan.Input{Go: plan.Go{Minor: s.Minor}}
 	in.Limits.Memory.Soft = limits.Of(int64(limit))
 	in.Limits.Memory.Hard = in.Limits.Memory.Soft
 	set := &plan.Decide(&in).GOMEMLIMIT
 	if set.Leave {
-		return 0, "left alone: " + set.Code
+		return 0, finding.Why{Code: finding.SizeLeftAlone, Detail: set.Code}
 	}
-	n, why = float64(set.Value), "the limit without the larger of 10 % and 8 MiB"
+	n, of = float64(set.Value), why(finding.SizeHeadroom)
 	heap := (limit - s.beside()) / s.over()
 	if least := min(limit-s.other()-plan.MinHeadroom, max(heap/0.97, heap+mib)+s.Rest.N); least < n {
-		n, why = least, "the limit without "+mebibytes(limit-least)+" for what is not Go's, and for a heap above its goal"
+		n, of = least, why(finding.SizeMoreHeadroom, limit-least)
 	}
 	n = math.Floor(n/mib) * mib
 	if n < plan.MinValue {
-		return 0, "left alone: what is not Go's leaves too little for one"
+		return 0, why(finding.SizeTooLittle)
 	}
-	return n, why
+	return n, of
 }
 
 // curve draws the points around the answer, the cheapest one among them, and none below least.
@@ -312,5 +305,3 @@ func step(bytes float64) float64 {
 	}
 	return math.Ceil(bytes/to) * to
 }
-
-func mebibytes(bytes float64) string { return fmt.Sprintf("%.0f MiB", math.Ceil(bytes/mib)) }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -75,11 +76,11 @@ func TestRequestWithinLimit(t *testing.T) {
 	s.CPUHigh, s.CPUMost, s.CPUMean = know(0.86), know(0.9), know(0.8)
 	d := Decide(s, Price{Core: 1, GiB: 1})
 	if *d.CPURequest.Value <= 1 || *d.CPULimit.Value != 2 || !d.ByGo || *d.GOMAXPROCS.Value != 2 || *d.CPULimit.Least != 0.9 {
-		t.Errorf("request %v, limit %v (%s), GOMAXPROCS %v", *d.CPURequest.Value, *d.CPULimit.Value, d.CPULimit.Why, *d.GOMAXPROCS.Value)
+		t.Errorf("request %v, limit %v (%s), GOMAXPROCS %v", *d.CPURequest.Value, *d.CPULimit.Value, words(d.CPULimit.Why), *d.GOMAXPROCS.Value)
 	}
 	s.CPUHigh = know(0.5)
 	if d = Decide(s, Price{Core: 1, GiB: 1}); *d.CPURequest.Value > 1 || *d.CPULimit.Value != 1 {
-		t.Errorf("request %v, limit %v (%s)", *d.CPURequest.Value, *d.CPULimit.Value, d.CPULimit.Why)
+		t.Errorf("request %v, limit %v (%s)", *d.CPURequest.Value, *d.CPULimit.Value, words(d.CPULimit.Why))
 	}
 }
 
@@ -89,7 +90,7 @@ func TestNearlyFree(t *testing.T) {
 	off(s)
 	d := Decide(s, Price{Core: 9e8, GiB: 1e-300})
 	if n := *d.Memory.Value; n > 1<<51 || d.GOMEMLIMIT.Value == nil {
-		t.Errorf("memory %v, GOMEMLIMIT %s", n, d.GOMEMLIMIT.Why)
+		t.Errorf("memory %v, GOMEMLIMIT %s", n, words(d.GOMEMLIMIT.Why))
 	}
 	if _, err := json.Marshal(d); err != nil {
 		t.Error(err)
@@ -155,12 +156,12 @@ func TestDecide(t *testing.T) {
 		s := seen()
 		c.change(s)
 		a := Decide(s, Fargate)
-		if (a.Memory.Value != nil) != (c.memory > 0) || !strings.Contains(a.Memory.Why, c.why) {
+		if (a.Memory.Value != nil) != (c.memory > 0) || !strings.Contains(words(a.Memory.Why), c.why) {
 			t.Errorf("%s: %+v", name, a.Memory)
 			continue
 		}
-		if !strings.Contains(strings.Join(a.Unseen, "\n"), c.unseen) {
-			t.Errorf("%s: unseen %q", name, a.Unseen)
+		if !strings.Contains(words(a.Unseen...), c.unseen) {
+			t.Errorf("%s: unseen %s", name, words(a.Unseen...))
 		}
 		if a.Memory.Value == nil {
 			continue
@@ -225,7 +226,7 @@ func TestNeed(t *testing.T) {
 		if share := s.cycles(goal) * s.cost() / *a.CPULimit.Value; !(share <= marking) || *a.Memory.Value != *a.Memory.Least || goal < s.LiveMost.N*(1+margin) {
 			t.Errorf("cost %v: %v of the CPU limit in %v MiB", cost, share, *a.Memory.Value/mib)
 		}
-		if len(a.Curve) == 0 || a.CPURequest.Value == nil || cost == 1 && !strings.Contains(a.CPURequest.Why, "more collections") {
+		if len(a.Curve) == 0 || a.CPURequest.Value == nil || cost == 1 && !strings.Contains(words(a.CPURequest.Why), "more collections") {
 			t.Errorf("cost %v: %+v", cost, a.CPURequest)
 		}
 	}
@@ -249,8 +250,8 @@ func TestCPU(t *testing.T) {
 		s := seen()
 		c.change(s)
 		a := Decide(s, Fargate)
-		if *a.CPURequest.Value != c.request || *a.CPULimit.Value != c.limit || *a.GOMAXPROCS.Value != c.most || !a.ByGo || !strings.Contains(a.CPULimit.Why, c.why) {
-			t.Errorf("%s: request %v, limit %v (%s), %v Ps (%s)", name, *a.CPURequest.Value, *a.CPULimit.Value, a.CPULimit.Why, *a.GOMAXPROCS.Value, a.GOMAXPROCS.Why)
+		if *a.CPURequest.Value != c.request || *a.CPULimit.Value != c.limit || *a.GOMAXPROCS.Value != c.most || !a.ByGo || !strings.Contains(words(a.CPULimit.Why), c.why) {
+			t.Errorf("%s: request %v, limit %v (%s), %v Ps (%s)", name, *a.CPURequest.Value, *a.CPULimit.Value, words(a.CPULimit.Why), *a.GOMAXPROCS.Value, words(a.GOMAXPROCS.Why))
 		}
 	}
 	s := seen()
@@ -259,15 +260,15 @@ func TestCPU(t *testing.T) {
 		t.Errorf("%+v", a.GOMAXPROCS)
 	}
 	s.CPUMost = figure.Of[float64]{Why: "many threads"}
-	if a := Decide(s, Fargate); *a.CPULimit.Value != 1 || !strings.Contains(a.CPULimit.Why, "95 % of the seconds") || !strings.Contains(strings.Join(a.Unseen, "\n"), "than a second: many threads") {
-		t.Errorf("%+v, %q", a.CPULimit, a.Unseen)
+	if a := Decide(s, Fargate); *a.CPULimit.Value != 1 || !strings.Contains(words(a.CPULimit.Why), "95 % of the seconds") || !strings.Contains(words(a.Unseen...), "than a second: many threads") {
+		t.Errorf("%+v, %s", a.CPULimit, words(a.Unseen...))
 	}
 	s.CPUMean = know(0.8) // more than most of the seconds
-	if a := Decide(s, Fargate); *a.CPURequest.Value != 0.92 || !strings.Contains(a.CPURequest.Why, "a mean of 0.80") {
+	if a := Decide(s, Fargate); *a.CPURequest.Value != 0.92 || !strings.Contains(words(a.CPURequest.Why), "a mean of 0.80") {
 		t.Errorf("%+v", a.CPURequest)
 	}
 	s.CPUHigh = figure.Of[float64]{}
-	if a := Decide(s, Fargate); a.CPULimit.Value != nil || a.GOMAXPROCS.Value != nil || a.CPULimit.Why == "" {
+	if a := Decide(s, Fargate); a.CPULimit.Value != nil || a.GOMAXPROCS.Value != nil || a.CPULimit.Why.Code == "" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -292,8 +293,8 @@ func TestInUse(t *testing.T) {
 func TestOther(t *testing.T) {
 	s := seen()
 	s.Other = know(200 * mib)
-	if n, why := s.goMemLimit(500 * mib); n != 263*mib || !strings.Contains(why, "237 MiB for what is not Go's") {
-		t.Errorf("%v MiB, %s", n/mib, why)
+	if n, why := s.goMemLimit(500 * mib); n != 263*mib || !strings.Contains(words(why), "237 MiB for what is not Go's") {
+		t.Errorf("%v MiB, %s", n/mib, words(why))
 	}
 	if n, _ := s.goMemLimit(32 * mib); n != 0 {
 		t.Errorf("%v", n)
@@ -320,4 +321,13 @@ func TestStrange(t *testing.T) {
 			}
 		}
 	}
+}
+
+// words returns reasons as they are printed.
+func words(of ...finding.Why) string {
+	all := ""
+	for i := range of {
+		all += content.SizeWhy(&of[i]) + "\n"
+	}
+	return all
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/internal/plan"
 )
@@ -98,7 +99,7 @@ func TestSized(t *testing.T) {
 	}
 	f := d.Search
 	if !f.Shown || *d.CPULimit.Value != 0.3 || *d.CPURequest.Value != 0.3 || !(*d.Memory.Value >= 50*mib && *d.Memory.Value < 60*mib) || d.GOMAXPROCS.Value == nil {
-		t.Errorf("%v, %v (%s)", d.CPULimit, d.Memory, d.Memory.Why)
+		t.Errorf("%v, %v (%s)", d.CPULimit, d.Memory, words(d.Memory.Why))
 	}
 	a := f.Tried[*f.Answer]
 	if a.Fresh == nil || a.Fresh.Kept != 3 || a.Fresh.Of != 3 || !(a.Fresh.Ratio.Low > 0.25 && a.Fresh.Ratio.Low < 0.3) || a.Kept != 1 || a.Of != 1 || len(a.Runs) != 4 || a.Runs[3].Round < 1 || a.Broken != nil || *a.Worst != 0.005 {
@@ -111,8 +112,8 @@ func TestSized(t *testing.T) {
 	if f.Untried != 0 || !f.Setup.Complete || *f.Rate != 300 || f.Metric != "p99_seconds" || f.Bound != "p99<50ms" || d.Target != "./server" || len(f.Tried) > sizeTries+1 {
 		t.Errorf("%+v", f)
 	}
-	if !strings.Contains(d.Memory.Why, "p99<50ms at 300/s in 3 of 3 fresh runs") || !strings.Contains(strings.Join(d.Unseen, "\n"), "3 of 3 say at least 29.2 %") {
-		t.Errorf("%s, %q", d.Memory.Why, d.Unseen)
+	if !strings.Contains(words(d.Memory.Why), "p99<50ms at 300/s in 3 of 3 fresh runs") || !strings.Contains(words(d.Unseen...), "3 of 3 say at least 29.2 %") {
+		t.Errorf("%s, %s", words(d.Memory.Why), words(d.Unseen...))
 	}
 }
 
@@ -128,12 +129,12 @@ func TestSizedRefuted(t *testing.T) {
 	}
 	s.change = unlucky(60 * mib)
 	d, err := sized(t, s)
-	if err != nil || !d.Search.Shown || *d.CPULimit.Value != 0.3 || *d.Memory.Value != 60*mib || !strings.Contains(strings.Join(d.Unseen, "\n"), "3 of 3 say at least 23.2 %, with 95 % confidence, less because fresh runs refuted 1 answer before") {
+	if err != nil || !d.Search.Shown || *d.CPULimit.Value != 0.3 || *d.Memory.Value != 60*mib || !strings.Contains(words(d.Unseen...), "3 of 3 say at least 23.2 %, with 95 % confidence, less because fresh runs refuted 1 answer before") {
 		t.Fatalf("%v, %+v", err, d.CPULimit)
 	}
 	s.change = unlucky(8192 * mib)
 	d, err = sized(t, s)
-	if err != nil || d.Search.Shown || d.Search.Answer != nil || d.Memory.Value != nil || !strings.Contains(d.Memory.Why, "not shown: no container kept p99<50ms at 300/s in all of its fresh runs") {
+	if err != nil || d.Search.Shown || d.Search.Answer != nil || d.Memory.Value != nil || !strings.Contains(words(d.Memory.Why), "not shown: no container kept p99<50ms at 300/s in all of its fresh runs") {
 		t.Errorf("%v, %+v", err, d.Memory)
 	}
 }
@@ -146,8 +147,8 @@ func TestSizedCheaperHolds(t *testing.T) {
 		}
 	}}
 	d, err := sized(t, s)
-	if err != nil || !d.Search.Shown || *d.CPULimit.Value != 0.3 || !strings.Contains(strings.Join(d.Unseen, "\n"), "is too little: it kept it in 3 of 3 fresh runs") {
-		t.Errorf("%v, %+v, %q", err, d.CPULimit, d.Unseen)
+	if err != nil || !d.Search.Shown || *d.CPULimit.Value != 0.3 || !strings.Contains(words(d.Unseen...), "is too little: it kept it in 3 of 3 fresh runs") {
+		t.Errorf("%v, %+v, %s", err, d.CPULimit, words(d.Unseen...))
 	}
 }
 
@@ -180,7 +181,7 @@ func TestSizedUncounted(t *testing.T) {
 				r.Invalid = "late"
 			}
 		}})
-		if err != nil || d.Search.Shown || d.Memory.Value != nil || !strings.Contains(d.Memory.Why, want) || !strings.HasSuffix(d.Memory.Why, ": late") {
+		if err != nil || d.Search.Shown || d.Memory.Value != nil || !strings.Contains(words(d.Memory.Why), want) || !strings.HasSuffix(words(d.Memory.Why), ": late\n") {
 			t.Errorf("from run %d: %v, %+v", from, err, d.Memory)
 		}
 	}
@@ -263,4 +264,13 @@ func TestSizeRefuses(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
+}
+
+// words returns reasons as they are printed.
+func words(of ...finding.Why) string {
+	all := ""
+	for i := range of {
+		all += content.SizeWhy(&of[i]) + "\n"
+	}
+	return all
 }

@@ -278,15 +278,15 @@ func (t *sizing) answer(d *finding.Size, complete bool) {
 		f.Rate = &rate
 	}
 	d.Search, d.Target, d.Next = f, t.Cmd[0], ""
-	none := finding.SizeValue{Why: "not shown: the search ended before fresh runs confirmed a container"}
+	none := finding.SizeValue{Why: finding.Why{Code: finding.SizeEnded}}
 	if complete {
-		none.Why = "not shown: no container kept " + t.goal() + " in all of its fresh runs"
+		none.Why = finding.Why{Code: finding.SizeNothing, Of: t.goal()}
 	}
 	if t.lacked != "" {
-		none.Why = "not shown: " + t.lacked
+		none.Why = finding.Why{Code: finding.SizeLacked, Detail: t.lacked}
 	}
 	d.Memory, d.GOMEMLIMIT, d.CPURequest, d.CPULimit, d.GOMAXPROCS, d.ByGo = none, none, none, none, none, false
-	d.Unseen = []string{sentence("peaks that runs of %s do not have, and other loads: nothing is added for them", approximate(t.window))}
+	d.Unseen = []finding.Why{unseen(finding.SizeOtherLoads, t.window.Round(time.Second).Seconds())}
 	for i := range d.Curve {
 		d.Curve[i].Chosen = t.shown != nil && d.Curve[i].Memory == t.shown.Memory
 	}
@@ -294,7 +294,7 @@ func (t *sizing) answer(d *finding.Size, complete bool) {
 		t.values(d, *t.shown)
 	}
 	for _, w := range t.allWarnings() {
-		d.Unseen = append(d.Unseen, w.Text)
+		d.Unseen = append(d.Unseen, finding.Why{Code: finding.SizeSaid, Detail: w.Text})
 	}
 }
 
@@ -307,29 +307,32 @@ func (t *sizing) values(d *finding.Size, c size.Container) {
 	d.GOMEMLIMIT.Value = trial.GOMEMLIMIT
 	switch procs := trial.GOMAXPROCS; {
 	case procs == nil && !d.ByGo:
-		d.GOMAXPROCS, d.ByGo = finding.SizeValue{Why: "left to Go, as it was tried"}, true
+		d.GOMAXPROCS, d.ByGo = finding.SizeValue{Why: finding.Why{Code: finding.SizeLeftToGo}}, true
 	case procs != nil && (d.ByGo || d.GOMAXPROCS.Value == nil || *d.GOMAXPROCS.Value != *procs):
-		d.GOMAXPROCS, d.ByGo = finding.SizeValue{Value: procs, Why: "as it was tried"}, false
+		d.GOMAXPROCS, d.ByGo = finding.SizeValue{Value: procs, Why: finding.Why{Code: finding.SizeAsTried}}, false
 	}
-	why := sentence("the cheapest that kept %s in %d of %d fresh runs", t.goal(), trial.Fresh.Kept, trial.Fresh.Of)
+	why := unseen(finding.SizeKept, float64(trial.Fresh.Kept), float64(trial.Fresh.Of))
+	why.Of = t.goal()
 	d.Memory.Value, d.Memory.Why, d.CPULimit.Why = &c.Memory, why, why
-	d.CPURequest = finding.SizeValue{Value: &c.Cores, Why: "the limit: with less, nothing was shown"}
-	share := sentence("that nearly all runs keep it: %d of %d say at least %s, with 95 %% confidence", trial.Fresh.Kept, trial.Fresh.Of, units.Share(trial.Fresh.Ratio.Low))
-	if t.refuted > 0 {
-		share += ", less because fresh runs refuted " + units.Plural(t.refuted, "answer") + " before"
-	}
-	d.Unseen = append(d.Unseen, share)
+	d.CPURequest = finding.SizeValue{Value: &c.Cores, Why: finding.Why{Code: finding.SizeLimitOnly}}
+	d.Unseen = append(d.Unseen, unseen(finding.SizeNearlyAll, float64(trial.Fresh.Kept), float64(trial.Fresh.Of), trial.Fresh.Ratio.Low, float64(t.refuted)))
 	if f.Untried > 0 {
-		d.Unseen = append(d.Unseen, sentence("that it is the cheapest: %d cheaper ones were not tried", f.Untried))
+		d.Unseen = append(d.Unseen, unseen(finding.SizeUntried, float64(f.Untried)))
 	}
 	next, ok := t.search.Cheaper(c)
 	if !ok {
-		d.Unseen = append(d.Unseen, "where it breaks: it is the smallest that is tried")
+		d.Unseen = append(d.Unseen, unseen(finding.SizeSmallest))
 		return
 	}
 	cheaper := slices.Index(t.at, next)
 	f.Cheaper = &cheaper
 	if fresh := t.tried[cheaper].Fresh; fresh != nil && fresh.Kept == fresh.Of {
-		d.Unseen = append(d.Unseen, sentence("that %s is too little: it kept it in %d of %d fresh runs", Described(next), fresh.Kept, fresh.Of))
+		kept := unseen(finding.SizeAlsoKept, float64(fresh.Kept), float64(fresh.Of))
+		kept.Of = Described(next)
+		d.Unseen = append(d.Unseen, kept)
 	}
+}
+
+func unseen(code string, numbers ...float64) finding.Why {
+	return finding.Why{Code: code, Numbers: numbers}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -17,7 +16,10 @@ var FleetSizeHead = []string{"WORKLOAD", "PODS", "SEEN", "MEMORY", "NEEDS", "CPU
 
 // FleetSizeRow returns a workload with what it has, needs and saves.
 func FleetSizeRow(w *finding.SizedWorkload) []string {
-	notes := w.Risks[:len(w.Risks):len(w.Risks)]
+	var notes []string
+	for i := range w.Risks {
+		notes = append(notes, SizeWhy(&w.Risks[i]))
+	}
 	if w.Days < 1 {
 		notes = append(notes, "seen for less than a day")
 	}
@@ -27,7 +29,7 @@ func FleetSizeRow(w *finding.SizedWorkload) []string {
 	return []string{
 		message.Clean(WorkloadName(w.Namespace, w.Name, w.Container)), strconv.Itoa(w.Containers), units.Days(w.Days),
 		Span(w.HasMemory, inBytes), number(w.Memory.Value, inBytes), Span(w.HasRequest, units.Number), number(w.CPURequest.Value, units.Number),
-		number(w.Saves, Money), metric.Readable(strings.Join(notes, "; ")),
+		number(w.Saves, Money), strings.Join(notes, "; "),
 	}
 }
 

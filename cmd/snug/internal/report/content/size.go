@@ -11,7 +11,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -21,7 +20,7 @@ func SizeVerdict(d *finding.Size) string {
 		if f.Shown && d.Memory.Value != nil && d.CPULimit.Value != nil {
 			return message.Clean(d.Target) + ": " + inBytes(*d.Memory.Value) + " of memory and " + units.CPUs(*d.CPULimit.Value) + " keep " + SizeGoal(f.Bound, f.Rate)
 		}
-		return message.Clean(d.Target) + ": " + metric.Readable(d.Memory.Why)
+		return message.Clean(d.Target) + ": " + SizeWhy(&d.Memory.Why)
 	}
 	verdict := message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs)
 	if more := growing(d); more != "" {
@@ -42,8 +41,8 @@ func SizeCaveats(d *finding.Size) (all []string) {
 	if more := growing(d); more != "" {
 		all = append(all, "warning: "+more)
 	}
-	for _, what := range d.Unseen {
-		all = append(all, not+what)
+	for i := range d.Unseen {
+		all = append(all, not+SizeWhy(&d.Unseen[i]))
 	}
 	return all
 }
@@ -89,7 +88,7 @@ func SizeValues(d *finding.Size) [][]string {
 		if r.v.Least != nil {
 			least = r.as(*r.v.Least)
 		}
-		rows = append(rows, []string{r.name, number(r.v.Value, r.as), least, r.has, metric.Readable(r.v.Why)})
+		rows = append(rows, []string{r.name, number(r.v.Value, r.as), least, r.has, SizeWhy(&r.v.Why)})
 	}
 	return rows
 }
@@ -148,12 +147,12 @@ type SizeContainer struct {
 	GOMAXPROCS, GOMEMLIMIT       string
 }
 
-// SizeContainerOf returns an answer in the words of Kubernetes, or why a value of it is missing. A GOMAXPROCS that Go
-// chooses by itself is left out.
-func SizeContainerOf(d *finding.Size) (c SizeContainer, why string) {
+// SizeContainerOf returns an answer in the words of Kubernetes, or why a value of it is missing; nil = none is. A GOMAXPROCS
+// that Go chooses by itself is left out.
+func SizeContainerOf(d *finding.Size) (c SizeContainer, why *finding.Why) {
 	for _, v := range [...]*finding.SizeValue{&d.Memory, &d.CPURequest, &d.CPULimit} {
 		if v.Value == nil {
-			return c, v.Why
+			return c, &v.Why
 		}
 	}
 	milli := func(cores float64) string { return strconv.FormatFloat(cores*1000, 'f', 0, 64) + "m" }
@@ -165,13 +164,13 @@ func SizeContainerOf(d *finding.Size) (c SizeContainer, why string) {
 	if n := d.GOMEMLIMIT.Value; n != nil {
 		c.GOMEMLIMIT = units.GoMebibytes(int64(*n))
 	}
-	return c, ""
+	return c, nil
 }
 
 // SizePatch returns an answer as a part of a container in a manifest, or why a value of it is missing.
-func SizePatch(d *finding.Size) (text, why string) {
+func SizePatch(d *finding.Size) (text string, why *finding.Why) {
 	c, why := SizeContainerOf(d)
-	if why != "" {
+	if why != nil {
 		return "", why
 	}
 	text = "resources:\n  requests:\n    cpu: " + c.CPURequest + "\n    memory: " + c.Memory + "\n  limits:\n    cpu: " + c.CPULimit + "\n    memory: " + c.Memory + "\n"
@@ -188,7 +187,7 @@ func SizePatch(d *finding.Size) (text, why string) {
 	if env != "" {
 		text += "env:\n" + env
 	}
-	return text, ""
+	return text, nil
 }
 
 // number formats a number that may be unknown.

@@ -19,8 +19,8 @@ func TestSizePatch(t *testing.T) {
 	if got, _ := SizePatch(d); got != resources+"env:\n  - name: GOMAXPROCS\n    value: \"2\"\n  - name: GOMEMLIMIT\n    value: 126MiB\n" {
 		t.Error(got)
 	}
-	d.CPULimit = finding.SizeValue{Why: "the CPU time used is unknown"}
-	if got, why := SizePatch(d); got != "" || why != d.CPULimit.Why {
-		t.Errorf("%q, %s", got, why)
+	d.CPULimit = finding.SizeValue{Why: finding.Why{Code: finding.SizeCPUUnknown}}
+	if got, why := SizePatch(d); got != "" || why.Code != finding.SizeCPUUnknown {
+		t.Errorf("%q, %v", got, why)
 	}
 }

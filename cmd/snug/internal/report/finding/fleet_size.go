@@ -39,8 +39,8 @@ type SizedWorkload struct {
 	HasQuota   Span[float64] `json:"has_cpu_limit_cores"`
 
 	Saves   *float64 `json:"saves"`    // by all containers together, in the unit of the price; below 0 = it costs more; null = unknown
-	Risks   []string `json:"risks"`    // one sentence each, gravest first
+	Risks   []Why    `json:"risks"`    // gravest first
 	Modeled bool     `json:"modelled"` // false: the heap is unknown, and all memory in use counts as needed
 	Seen    SizeSeen `json:"seen"`
-	Unseen  []string `json:"unseen"` // what agents could not see, one sentence each
+	Unseen  []Why    `json:"unseen"` // what agents could not see
 }

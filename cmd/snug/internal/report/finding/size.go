@@ -22,7 +22,7 @@ type Size struct {
 	Model       figure.Of[float64] `json:"model_ratio"` // of the way from the live heap to the heap goal, allocated between collections: 0.7 to 1 is usual
 	Price       SizePrice          `json:"price"`
 	Curve       []SizePoint        `json:"curve"`  // rising memory limits around the answer; empty = unknown
-	Unseen      []string           `json:"unseen"` // what the watch could not show, one sentence each
+	Unseen      []Why              `json:"unseen"` // what the watch could not show
 	// Search is how the answer was found by experiment; absent = it follows from what was seen. With it, seen, model and
 	// curve are of a watch in the roomiest container.
 	Search  *SizeSearch `json:"search,omitempty"`
@@ -35,7 +35,7 @@ type SizeValue struct {
 	Value *float64 `json:"value"` // null = unknown, or to be left alone
 	Least *float64 `json:"least"` // what was seen fits in no less; null = unknown, or it does not apply
 	Most  *float64 `json:"most"`  // more would not be used; the same
-	Why   string   `json:"why"`
+	Why   Why      `json:"why"`
 }
 
 // SizeSeen is what the answer is made from.

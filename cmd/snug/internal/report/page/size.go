@@ -10,7 +10,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/chart"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -20,12 +19,12 @@ func sizeView(d *finding.Size) *view {
 		return sizeSearchView(d)
 	}
 	verdict := content.SizeVerdict(d)
-	v := &view{shell: shell{Kind: "size", Title: "snug size: " + verdict, Verdict: verdict, Lead: Sentence(metric.Readable(d.Memory.Why)), Next: d.Next}, File: "snug-size.json.gz"}
+	v := &view{shell: shell{Kind: "size", Title: "snug size: " + verdict, Verdict: verdict, Lead: Sentence(content.SizeWhy(&d.Memory.Why)), Next: d.Next}, File: "snug-size.json.gz"}
 	v.Facts = []string{"watched for " + content.Whole(d.Seconds), units.Plural(d.Collections, "collection")}
 	if d.Go != nil {
 		v.Facts = append(v.Facts, message.Clean(*d.Go))
 	}
-	if patch, why := content.SizePatch(d); why == "" {
+	if patch, why := content.SizePatch(d); why == nil {
 		v.Environ = []content.Form{{Name: "Kubernetes, in a container", Text: patch}}
 	}
 	needs := tableOf("The advice, each with its reason; has is as it is now", gridOf(content.SizeValuesHead, content.SizeValues(d)))
@@ -46,8 +45,8 @@ func sizeView(d *finding.Size) *view {
 		last(&curve, "text")
 		v.Parts = append(v.Parts, Part{Title: "Memory limits around the answer", Intro: "Price: " + content.SizePrice(d) + ".", Tables: []table{curve}})
 	}
-	for _, u := range d.Unseen {
-		v.Notes = append(v.Notes, "Not seen: "+metric.Readable(u)+".")
+	for i := range d.Unseen {
+		v.Notes = append(v.Notes, "Not seen: "+content.SizeWhy(&d.Unseen[i])+".")
 	}
 	v.faults(nil, d.Unknown)
 	for _, line := range content.SizeSeen(d) {
@@ -73,7 +72,7 @@ func sizeSearchView(d *finding.Size) *view {
 	if d.Go != nil {
 		v.Facts = append(v.Facts, message.Clean(*d.Go))
 	}
-	if patch, why := content.SizePatch(d); why == "" {
+	if patch, why := content.SizePatch(d); why == nil {
 		v.Environ = []content.Form{{Name: "Kubernetes, in a container", Text: patch}}
 	}
 	if d.Search.Shown {
@@ -88,8 +87,8 @@ func sizeSearchView(d *finding.Size) *view {
 	tried := tableOf("Runs that kept the objective, in the search and in the confirmation", gridOf(content.SizeTried(d)))
 	last(&tried, "text")
 	v.Parts = append(v.Parts, Part{Title: "What was tried", Intro: "Price: " + content.SizePrice(d) + ".", Tables: []table{tried}})
-	for _, u := range d.Unseen {
-		v.Notes = append(v.Notes, "Not shown: "+metric.Readable(u)+".")
+	for i := range d.Unseen {
+		v.Notes = append(v.Notes, "Not shown: "+content.SizeWhy(&d.Unseen[i])+".")
 	}
 	v.faults(nil, d.Unknown)
 	v.How = []fact{{"Runs", Sentence(content.SizeRuns(d.Search))}}

@@ -5,7 +5,6 @@ package text
 import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -37,8 +36,8 @@ func (p *Page) fleetSize(d *finding.FleetSize) {
 		for _, line := range content.FleetSizeSeen(w) {
 			p.line("%s", line)
 		}
-		for _, u := range w.Unseen {
-			p.line("not seen: %s", metric.Readable(u))
+		for i := range w.Unseen {
+			p.line("not seen: %s", content.SizeWhy(&w.Unseen[i]))
 		}
 	}
 	if d.Gone > 0 || d.LeftOut > 0 {

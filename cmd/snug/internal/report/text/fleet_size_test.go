@@ -14,9 +14,9 @@ import (
 func TestFleetSize(t *testing.T) {
 	web := finding.SizedWorkload{
 		Namespace: new("shop"), Name: new("Deployment/web"), Container: new("app"), Containers: 3, Days: 0.5,
-		Memory: finding.SizeValue{Value: new(200.0 * (1 << 20)), Least: new(150.0 * (1 << 20)), Why: "the cheapest"}, CPURequest: finding.SizeValue{Value: new(0.25)},
+		Memory: finding.SizeValue{Value: new(200.0 * (1 << 20)), Least: new(150.0 * (1 << 20)), Why: finding.Why{Code: finding.SizeCheapest}}, CPURequest: finding.SizeValue{Value: new(0.25)},
 		HasMemory: finding.Span[float64]{Least: figure.New(128.0*(1<<20), ""), Most: figure.New(256.0*(1<<20), "")}, HasRequest: finding.Span[float64]{Unknown: 3},
-		Saves: new(-0.0012), Risks: []string{"may be killed"}, Seen: finding.SizeSeen{Limit: figure.New(int64(512<<20), "")}, Unseen: []string{"peaks"},
+		Saves: new(-0.0012), Risks: []finding.Why{{Code: finding.SizeKilled, Numbers: []float64{1 << 20}}}, Seen: finding.SizeSeen{Limit: figure.New(int64(512<<20), "")}, Unseen: []finding.Why{{Code: finding.SizeSmallest}},
 	}
 	d := &finding.FleetSize{Agents: 2, Costs: 0.0012, Price: finding.SizePrice{Core: 1, GiB: 0.5, From: "--price"}, Workloads: []finding.SizedWorkload{web}, Gone: 1, LeftOut: 2}
 	var b strings.Builder
@@ -25,8 +25,8 @@ func TestFleetSize(t *testing.T) {
 	}
 	for _, want := range []string{
 		"1 workload on 2 nodes, 1 at risk; 0 could be saved, 0.00120 more is needed\n",
-		"shop/Deployment/web/app  3     12 h  128 MiB to 256 MiB  200 MiB  ?            0.25   -0.00120  may be killed; seen for less than a day; all memory in use counts, garbage too\n",
-		"memory limit  200 MiB  150 MiB   512 MiB  the cheapest\n", "not seen: peaks\n", "not listed: 1 workload without", "not kept: 2 workloads of",
+		"shop/Deployment/web/app  3     12 h  128 MiB to 256 MiB  200 MiB  ?            0.25   -0.00120  may be killed: it needs 1 MiB at least; seen for less than a day; all memory in use counts, garbage too\n",
+		"memory limit  200 MiB  150 MiB   512 MiB  the cheapest: more memory costs more than its collections do, less saves less\n", "not seen: where it breaks: it is the smallest that is tried\n", "not listed: 1 workload without", "not kept: 2 workloads of",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

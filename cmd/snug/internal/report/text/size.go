@@ -5,7 +5,6 @@ package text
 import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // around is how many rows of the curve are printed on each side of the answer.
@@ -25,8 +24,8 @@ func (p *Page) size(d *finding.Size) {
 	for _, line := range content.SizeSeen(d) {
 		p.line("%s", line)
 	}
-	for _, u := range d.Unseen {
-		p.line("not seen: %s", metric.Readable(u))
+	for i := range d.Unseen {
+		p.line("not seen: %s", content.SizeWhy(&d.Unseen[i]))
 	}
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)

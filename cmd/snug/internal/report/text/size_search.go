@@ -7,7 +7,6 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
 
 // sizeSearch prints the container that an experiment found, and what was tried.
@@ -32,8 +31,8 @@ func (p *Page) sizeSearch(d *finding.Size) {
 	p.line("price: %s", content.SizePrice(d))
 	p.line("")
 	p.line("%s", content.SizeRuns(f))
-	for _, u := range d.Unseen {
-		p.line("not shown: %s", metric.Readable(u))
+	for i := range d.Unseen {
+		p.line("not shown: %s", content.SizeWhy(&d.Unseen[i]))
 	}
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)
