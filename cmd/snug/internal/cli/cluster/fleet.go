@@ -17,6 +17,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/fleet"
 	"github.com/snug-go/snug/cmd/snug/internal/flagvalue"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -316,7 +317,7 @@ func unanswered(u *ui.UI, agents int, silent []finding.SilentAgent) error {
 		return message.Failed("no snug agent in this cluster", "helm install snug oci://ghcr.io/snug-go/charts/snug --namespace snug --create-namespace starts one on each node; "+called(u)+" doctor --ephemeral POD does without")
 	case len(silent) == agents:
 		one := silent[0]
-		return message.Failed("no agent answers: "+cmp.Or(one.Node, one.Pod)+": "+one.Why, hintFor(u, one))
+		return message.Failed("no agent answers: "+cmp.Or(one.Node, one.Pod)+": "+content.Reason(&one.Why), hintFor(u, one))
 	}
 	return nil
 }
@@ -324,10 +325,10 @@ func unanswered(u *ui.UI, agents int, silent []finding.SilentAgent) error {
 // hintFor returns what helps against the silence of all agents.
 func hintFor(u *ui.UI, s finding.SilentAgent) string {
 	namespace, _, _ := strings.Cut(s.Pod, "/")
-	switch {
-	case strings.HasPrefix(s.Why, "403 "):
+	switch s.Why.Code {
+	case finding.SilentForbidden:
 		return "you need the right to get pods/proxy in the namespace " + namespace
-	case s.Why == fleet.AsksForToken:
+	case finding.SilentToken:
 		return called(u) + " doctor --ephemeral POD looks at a pod without agents"
 	}
 	return "kubectl --namespace " + namespace + " get pods"

@@ -221,8 +221,8 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	warns := func(name string) bool { return strings.HasPrefix(name, "Warn") }
 	collectCodes(t, codes, "../../prove/search", warns)
 	collectCodes(t, codes, "../../prove/lab", warns)
-	for _, code := range content.SizeCodes() {
-		codes[code] = "content.sizeWords"
+	for _, code := range content.ReasonCodes() {
+		codes[code] = "content.reasonWords"
 	}
 	if len(codes) < 30 {
 		t.Fatalf("found only %d codes", len(codes))

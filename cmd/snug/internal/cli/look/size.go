@@ -214,7 +214,7 @@ func (f *sizing) answer(u *ui.UI, d *finding.Size) error {
 			hint = content.SetLimit
 		}
 		if why != nil {
-			return message.Failed("no patch: "+content.SizeWhy(why), hint)
+			return message.Failed("no patch: "+content.Reason(why), hint)
 		}
 		for _, line := range content.SizeCaveats(d) {
 			u.Note("%s", line)

@@ -67,7 +67,7 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 		if why.Code == finding.SizeEndless {
 			hint = content.SetLimit
 		}
-		return message.Failed("no advice to write: "+content.SizeWhy(why)+", "+string(f.file), hint)
+		return message.Failed("no advice to write: "+content.Reason(why)+", "+string(f.file), hint)
 	}
 	w := manifest.Wanted{
 		Requests: []manifest.Pair{{Name: "cpu", Value: size.CPURequest}, {Name: "memory", Value: size.Memory}},

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,10 +40,10 @@ func Ask(ctx context.Context, client *http.Client, address string, agents []Agen
 	var mu sync.Mutex
 	each(agents, func(_ int, a Agent) {
 		answer := Answer{Agent: a}
-		if a.Why == "" {
+		if a.Why.Code == "" {
 			var err error
 			if answer.Node, err = ask(ctx, client, address+a.path("findings")); err != nil {
-				answer.Why = err.Error()
+				answer.Why = whyOf(err)
 			}
 		}
 		mu.Lock()
@@ -67,6 +66,30 @@ func each(agents []Agent, visit func(int, Agent)) {
 	all.Wait()
 }
 
+var errForeign = errors.New("no document of an agent")
+
+// refused is an answer other than 200 OK.
+type refused struct {
+	status int
+	text   string
+}
+
+func (r *refused) Error() string { return r.text }
+
+// whyOf returns why an agent did not answer.
+func whyOf(err error) finding.Why {
+	var r *refused
+	switch {
+	case errors.Is(err, errForeign), errors.Is(err, needs.ErrForeign), errors.Is(err, needs.ErrBroken):
+		return finding.Why{Code: finding.SilentForeign}
+	case errors.Is(err, needs.ErrVersion), errors.As(err, &r) && r.status == http.StatusNotFound && strings.HasSuffix(r.text, "404 page not found"):
+		return finding.Why{Code: finding.SilentVersion}
+	case errors.As(err, &r) && r.status == http.StatusForbidden:
+		return finding.Why{Code: finding.SilentForbidden, Detail: r.text}
+	}
+	return finding.Why{Code: finding.SilentError, Detail: err.Error()}
+}
+
 func ask(ctx context.Context, client *http.Client, url string) (*finding.Node, error) {
 	text, err := get(ctx, client, url)
 	if err != nil {
@@ -74,7 +97,7 @@ func ask(ctx context.Context, client *http.Client, url string) (*finding.Node, e
 	}
 	var d finding.Node
 	if err := json.Unmarshal(text, &d); err != nil || d.Kind != finding.KindAgent {
-		return nil, errors.New("what it says is no document of an agent")
+		return nil, errForeign
 	}
 	return &d, nil
 }
@@ -94,7 +117,7 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, refusal(response.Status, response.Body)
+		return nil, refusal(response)
 	}
 	text, err := bounded.ReadAll(response.Body, maxAnswer)
 	if err != nil {
@@ -104,13 +127,13 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 }
 
 // refusal returns the error of an answer: the message of the API server, or the agent's.
-func refusal(status string, body io.Reader) error {
-	text, _ := bounded.ReadAll(body, 4096)
+func refusal(r *http.Response) error {
+	text, _ := bounded.ReadAll(r.Body, 4096)
 	var said struct{ Message string }
 	if json.Unmarshal(text, &said) != nil || said.Message == "" {
 		said.Message, _, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
 	}
-	return fmt.Errorf("%s: %s", status, message.Clean(said.Message))
+	return &refused{r.StatusCode, r.Status + ": " + message.Clean(said.Message)}
 }
 
 // Filter says which containers count. The zero Filter lets all pass.

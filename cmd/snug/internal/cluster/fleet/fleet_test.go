@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -159,9 +160,9 @@ func TestFleet(t *testing.T) {
 	if d.Agents != nodes || len(d.Silent) != 3 || len(d.Workloads) != 3 || d.Containers != 3*(nodes-4) {
 		t.Fatalf("%d agents, %d containers, %d workloads, silent %+v", d.Agents, d.Containers, len(d.Workloads), d.Silent)
 	}
-	for i, want := range []string{"the pod is pending", `403 Forbidden: pods "snug-agent-008" is forbidden`, "what it says is no document of an agent"} {
-		if d.Silent[i].Why != want || d.Silent[i].Node != fmt.Sprintf("node-%03d", 7+i) {
-			t.Errorf("%+v, want %s", d.Silent[i], want)
+	for i, want := range []finding.Why{{Code: finding.SilentPod, Detail: "pending"}, {Code: finding.SilentForbidden, Detail: `403 Forbidden: pods "snug-agent-008" is forbidden`}, {Code: finding.SilentForeign}} {
+		if !reflect.DeepEqual(d.Silent[i].Why, want) || d.Silent[i].Node != fmt.Sprintf("node-%03d", 7+i) {
+			t.Errorf("%+v, want %+v", d.Silent[i], want)
 		}
 	}
 	web := d.Workloads[0]

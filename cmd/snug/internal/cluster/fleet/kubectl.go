@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // Kubectl runs kubectl of PATH.
@@ -49,11 +50,8 @@ type Agent struct {
 	Namespace, Pod, Node string
 	Port                 int
 	TLS                  bool
-	Why                  string // why it cannot be asked; "" = it can
+	Why                  finding.Why // why it cannot be asked
 }
-
-// AsksForToken is why an agent with --auth cannot be asked.
-const AsksForToken = "it asks for a token (--auth), which the API server does not pass on"
 
 // podList is the part of a list of pods that is read.
 type podList struct {
@@ -91,11 +89,11 @@ func (k *Kubectl) Agents(ctx context.Context) ([]Agent, error) {
 		}
 		switch {
 		case p.Status.Phase != "Running":
-			a.Why = "the pod is " + message.Clean(strings.ToLower(p.Status.Phase))
+			a.Why = finding.Why{Code: finding.SilentPod, Detail: strings.ToLower(p.Status.Phase)}
 		case a.Port == 0:
-			a.Why = "the pod has no port named metrics"
+			a.Why.Code = finding.SilentNoPort
 		case a.TLS:
-			a.Why = AsksForToken
+			a.Why.Code = finding.SilentToken
 		}
 		all = append(all, a)
 	}

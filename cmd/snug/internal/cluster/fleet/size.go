@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,7 +29,7 @@ func (k *Kubectl) AskNeeds(ctx context.Context, agents []Agent, s *Sizes) error 
 	defer end()
 	type answer struct {
 		d   *needs.Document
-		why string
+		why finding.Why
 	}
 	agents = slices.Clone(agents)
 	slices.SortFunc(agents, func(a, b Agent) int {
@@ -41,19 +40,13 @@ func (k *Kubectl) AskNeeds(ctx context.Context, agents []Agent, s *Sizes) error 
 	each(agents, func(i int, a Agent) {
 		var d *needs.Document
 		why := a.Why
-		if why == "" {
+		if why.Code == "" {
 			text, err := get(ctx, client, address+a.path("needs"))
 			if err == nil {
 				d, err = needs.Decode(bytes.NewReader(text))
 			}
-			switch {
-			case err == nil:
-			case errors.Is(err, needs.ErrForeign), errors.Is(err, needs.ErrBroken):
-				why = "what it says is no document of an agent"
-			case errors.Is(err, needs.ErrVersion), strings.Contains(err.Error(), "404 page not found"):
-				why = "it is of another version of snug, and does not say what workloads need"
-			default:
-				why = err.Error()
+			if err != nil {
+				why = whyOf(err)
 			}
 		}
 		mu.Lock()
@@ -80,7 +73,7 @@ type merged struct {
 }
 
 // Add adds the answer of an agent; d is nil if there is none, and why says why.
-func (s *Sizes) Add(a Agent, d *needs.Document, why string) {
+func (s *Sizes) Add(a Agent, d *needs.Document, why finding.Why) {
 	s.d.Agents++
 	if d == nil {
 		s.d.Silent = append(s.d.Silent, finding.SilentAgent{Pod: a.Namespace + "/" + a.Pod, Node: a.Node, Why: why})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 )
 
 const mib = 1 << 20
@@ -244,20 +245,24 @@ func TestSize(t *testing.T) {
 	if d.Memory.Value == nil || *d.Memory.Value < 180*mib || *d.Memory.Value > 400*mib || *d.Memory.Least > *d.Memory.Value || len(d.Curve) == 0 {
 		t.Errorf("%+v", d.Memory)
 	}
-	if v := *d.CPURequest.Value; v < 0.2*1.15 || v > 0.26 || !strings.Contains(d.CPURequest.Why, "95 % of the spans of 60 s") {
-		t.Errorf("%v: %s", v, d.CPURequest.Why)
+	if v := *d.CPURequest.Value; v < 0.2*1.15 || v > 0.26 || !strings.Contains(content.Reason(&d.CPURequest.Why), "95 % of the spans of 60 s") {
+		t.Errorf("%v: %+v", v, d.CPURequest.Why)
 	}
-	if all := strings.Join(d.Unseen, "\n"); !strings.Contains(all, "peaks between two scans, 60 s apart, and outside of the 30 h in which it was seen: 15 %") || !strings.Contains(all, "bursts shorter than 60 s") {
+	all := ""
+	for i := range d.Unseen {
+		all += content.Reason(&d.Unseen[i]) + "\n"
+	}
+	if !strings.Contains(all, "peaks between two scans, 60 s apart, and outside of the 30 h in which it was seen: 15 %") || !strings.Contains(all, "bursts shorter than 60 s") {
 		t.Error(all)
 	}
-	if young := size.Decide(seen(3, 100, noon).Size(), size.Fargate); !strings.Contains(young.Unseen[0], "30 %") {
+	if young := size.Decide(seen(3, 100, noon).Size(), size.Fargate); !strings.Contains(content.Reason(&young.Unseen[0]), "30 %") {
 		t.Error(young.Unseen)
 	}
 	// Without the heap all that was in use counts, and it says why.
 	w := seen(30, 100, noon)
 	w.Mates = 3
 	d = size.Decide(w.Size(), size.Fargate)
-	if d.Memory.Value == nil || *d.Memory.Value < 280*mib || len(d.Curve) != 0 || !strings.Contains(d.Memory.Why, "up to 3 Go processes share a container") {
+	if d.Memory.Value == nil || *d.Memory.Value < 280*mib || len(d.Curve) != 0 || !strings.Contains(content.Reason(&d.Memory.Why), "up to 3 Go processes share a container") {
 		t.Errorf("%+v", d.Memory)
 	}
 	w = &Workload{First: noon, Last: noon}

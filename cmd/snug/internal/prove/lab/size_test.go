@@ -270,7 +270,7 @@ func TestSizeRefuses(t *testing.T) {
 func words(of ...finding.Why) string {
 	all := ""
 	for i := range of {
-		all += content.SizeWhy(&of[i]) + "\n"
+		all += content.Reason(&of[i]) + "\n"
 	}
 	return all
 }

@@ -18,7 +18,7 @@ var FleetSizeHead = []string{"WORKLOAD", "PODS", "SEEN", "MEMORY", "NEEDS", "CPU
 func FleetSizeRow(w *finding.SizedWorkload) []string {
 	var notes []string
 	for i := range w.Risks {
-		notes = append(notes, SizeWhy(&w.Risks[i]))
+		notes = append(notes, Reason(&w.Risks[i]))
 	}
 	if w.Days < 1 {
 		notes = append(notes, "seen for less than a day")

@@ -20,7 +20,7 @@ func SizeVerdict(d *finding.Size) string {
 		if f.Shown && d.Memory.Value != nil && d.CPULimit.Value != nil {
 			return message.Clean(d.Target) + ": " + inBytes(*d.Memory.Value) + " of memory and " + units.CPUs(*d.CPULimit.Value) + " keep " + SizeGoal(f.Bound, f.Rate)
 		}
-		return message.Clean(d.Target) + ": " + SizeWhy(&d.Memory.Why)
+		return message.Clean(d.Target) + ": " + Reason(&d.Memory.Why)
 	}
 	verdict := message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs)
 	if more := growing(d); more != "" {
@@ -42,7 +42,7 @@ func SizeCaveats(d *finding.Size) (all []string) {
 		all = append(all, "warning: "+more)
 	}
 	for i := range d.Unseen {
-		all = append(all, not+SizeWhy(&d.Unseen[i]))
+		all = append(all, not+Reason(&d.Unseen[i]))
 	}
 	return all
 }
@@ -88,7 +88,7 @@ func SizeValues(d *finding.Size) [][]string {
 		if r.v.Least != nil {
 			least = r.as(*r.v.Least)
 		}
-		rows = append(rows, []string{r.name, number(r.v.Value, r.as), least, r.has, SizeWhy(&r.v.Why)})
+		rows = append(rows, []string{r.name, number(r.v.Value, r.as), least, r.has, Reason(&r.v.Why)})
 	}
 	return rows
 }

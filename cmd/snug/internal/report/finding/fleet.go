@@ -79,7 +79,7 @@ func (d *Fleet) Doctor() *FleetDoctor {
 type SilentAgent struct {
 	Pod  string `json:"pod"`
 	Node string `json:"node"` // "" = not scheduled
-	Why  string `json:"why"`
+	Why  Why    `json:"why"`
 }
 
 // Workload is the containers of one name in all pods of a workload. Figures of a process are those of the

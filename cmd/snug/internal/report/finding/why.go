@@ -23,7 +23,7 @@ func (w *Why) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(w))
 }
 
-// Codes of snug size and snug cluster size. What follows each are its numbers; shares are of 1.
+// Codes of snug size and snug cluster size, and why agents are silent. What follows each are its numbers; shares are of 1.
 const (
 	SizeCPUUnknown     = "size-cpu-unknown"
 	SizeRequestUsed    = "size-request-used"    // cores used, share of the windows, seconds of a window, margin, cores for collections
@@ -76,6 +76,14 @@ const (
 	SizeSmallest   = "size-smallest"    //
 	SizeAlsoKept   = "size-also-kept"   // fresh runs that kept it, fresh runs; of: a container
 	SizeSaid       = "size-said"        // detail: a warning of the experiment, or a sentence of an earlier version
+
+	SilentPod       = "silent-pod"       // detail: its phase
+	SilentNoPort    = "silent-no-port"   //
+	SilentToken     = "silent-token"     //
+	SilentForbidden = "silent-forbidden" // detail: what the API server says
+	SilentForeign   = "silent-foreign"   //
+	SilentVersion   = "silent-version"   //
+	SilentError     = "silent-error"     // detail: the error
 
 	SizeKilled   = "size-killed"    // bytes
 	SizeNearFull = "size-near-full" // bytes

@@ -19,7 +19,7 @@ func sizeView(d *finding.Size) *view {
 		return sizeSearchView(d)
 	}
 	verdict := content.SizeVerdict(d)
-	v := &view{shell: shell{Kind: "size", Title: "snug size: " + verdict, Verdict: verdict, Lead: Sentence(content.SizeWhy(&d.Memory.Why)), Next: d.Next}, File: "snug-size.json.gz"}
+	v := &view{shell: shell{Kind: "size", Title: "snug size: " + verdict, Verdict: verdict, Lead: Sentence(content.Reason(&d.Memory.Why)), Next: d.Next}, File: "snug-size.json.gz"}
 	v.Facts = []string{"watched for " + content.Whole(d.Seconds), units.Plural(d.Collections, "collection")}
 	if d.Go != nil {
 		v.Facts = append(v.Facts, message.Clean(*d.Go))
@@ -46,7 +46,7 @@ func sizeView(d *finding.Size) *view {
 		v.Parts = append(v.Parts, Part{Title: "Memory limits around the answer", Intro: "Price: " + content.SizePrice(d) + ".", Tables: []table{curve}})
 	}
 	for i := range d.Unseen {
-		v.Notes = append(v.Notes, "Not seen: "+content.SizeWhy(&d.Unseen[i])+".")
+		v.Notes = append(v.Notes, "Not seen: "+content.Reason(&d.Unseen[i])+".")
 	}
 	v.faults(nil, d.Unknown)
 	for _, line := range content.SizeSeen(d) {
@@ -88,7 +88,7 @@ func sizeSearchView(d *finding.Size) *view {
 	last(&tried, "text")
 	v.Parts = append(v.Parts, Part{Title: "What was tried", Intro: "Price: " + content.SizePrice(d) + ".", Tables: []table{tried}})
 	for i := range d.Unseen {
-		v.Notes = append(v.Notes, "Not shown: "+content.SizeWhy(&d.Unseen[i])+".")
+		v.Notes = append(v.Notes, "Not shown: "+content.Reason(&d.Unseen[i])+".")
 	}
 	v.faults(nil, d.Unknown)
 	v.How = []fact{{"Runs", Sentence(content.SizeRuns(d.Search))}}

@@ -110,14 +110,15 @@ func (p *Page) silent(all []finding.SilentAgent) {
 	const named = 5 // nodes of a line
 	by, order := map[string][]string{}, []string{}
 	for _, s := range all {
-		if by[s.Why] == nil {
-			order = append(order, s.Why)
+		why := content.Reason(&s.Why)
+		if by[why] == nil {
+			order = append(order, why)
 		}
 		where := s.Node
 		if where == "" {
 			where = "the pod " + s.Pod
 		}
-		by[s.Why] = append(by[s.Why], message.Clean(where))
+		by[why] = append(by[why], message.Clean(where))
 	}
 	if len(all) > 0 {
 		p.line("")

@@ -37,7 +37,7 @@ func (p *Page) fleetSize(d *finding.FleetSize) {
 			p.line("%s", line)
 		}
 		for i := range w.Unseen {
-			p.line("not seen: %s", content.SizeWhy(&w.Unseen[i]))
+			p.line("not seen: %s", content.Reason(&w.Unseen[i]))
 		}
 	}
 	if d.Gone > 0 || d.LeftOut > 0 {

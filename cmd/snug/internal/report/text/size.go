@@ -25,7 +25,7 @@ func (p *Page) size(d *finding.Size) {
 		p.line("%s", line)
 	}
 	for i := range d.Unseen {
-		p.line("not seen: %s", content.SizeWhy(&d.Unseen[i]))
+		p.line("not seen: %s", content.Reason(&d.Unseen[i]))
 	}
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)

@@ -32,7 +32,7 @@ func (p *Page) sizeSearch(d *finding.Size) {
 	p.line("")
 	p.line("%s", content.SizeRuns(f))
 	for i := range d.Unseen {
-		p.line("not shown: %s", content.SizeWhy(&d.Unseen[i]))
+		p.line("not shown: %s", content.Reason(&d.Unseen[i]))
 	}
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)

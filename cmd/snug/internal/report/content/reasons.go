@@ -14,20 +14,20 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// SizeWhy words a reason of snug size; "" = none.
-func SizeWhy(w *finding.Why) string {
+// Reason words a reason; "" = none.
+func Reason(w *finding.Why) string {
 	if w == nil {
 		return ""
 	}
-	words := sizeWords[w.Code]
+	words := reasonWords[w.Code]
 	if words == nil { // of a document of another version
 		return metric.Readable(w.Code)
 	}
 	return metric.Readable(words(w))
 }
 
-// SizeCodes returns the codes that SizeWhy words.
-func SizeCodes() []string { return slices.Sorted(maps.Keys(sizeWords)) }
+// ReasonCodes returns the codes that Reason words.
+func ReasonCodes() []string { return slices.Sorted(maps.Keys(reasonWords)) }
 
 // at returns a number of a reason; NaN = a document lacks it.
 func at(w *finding.Why, i int) float64 {
@@ -101,10 +101,10 @@ var sizeFigures = map[string]string{
 	"go_rest_bytes": "memory of Go beside objects", "other_most_bytes": "memory that is not Go's",
 }
 
-var sizeWords map[string]func(*finding.Why) string
+var reasonWords map[string]func(*finding.Why) string
 
-func init() { // SizeWhy words a cause
-	sizeWords = map[string]func(*finding.Why) string{
+func init() { // Reason words a cause
+	reasonWords = map[string]func(*finding.Why) string{
 		finding.SizeCPUUnknown: as("the CPU time used is unknown"),
 		finding.SizeRequestUsed: func(w *finding.Why) string {
 			return windows(at(w, 1), at(w, 2)) + " used at most " + hundredths(at(w, 0)) + unseenShare(at(w, 3), at(w, 4))
@@ -124,7 +124,7 @@ func init() { // SizeWhy words a cause
 		finding.SizeMemoryUnknown: detailed("memory in use is unknown"),
 		finding.SizeEndless:       as("with GOGC=off and no GOMEMLIMIT its heap grows without end"),
 		finding.SizeAllUsed: func(w *finding.Why) string {
-			return "all that was used, because what of it is garbage is unknown: " + SizeWhy(w.Cause)
+			return "all that was used, because what of it is garbage is unknown: " + Reason(w.Cause)
 		},
 		finding.SizeFigureUnknown:  func(w *finding.Why) string { return detailed(sizeFigures[w.Of] + " unknown")(w) },
 		finding.SizeFewCollections: as("fewer than 4 collections in the watch: %s", integer),
@@ -190,6 +190,14 @@ func init() { // SizeWhy words a cause
 			return "that " + w.Of + " is too little: it kept it in " + integer(at(w, 0)) + " of " + integer(at(w, 1)) + " fresh runs"
 		},
 		finding.SizeSaid: func(w *finding.Why) string { return w.Detail },
+
+		finding.SilentPod:       detailed("the pod is not running"),
+		finding.SilentNoPort:    as("the pod has no port named metrics"),
+		finding.SilentToken:     as("it asks for a token (--auth), which the API server does not pass on"),
+		finding.SilentForbidden: func(w *finding.Why) string { return w.Detail },
+		finding.SilentForeign:   as("what it says is no document of an agent"),
+		finding.SilentVersion:   as("it is of another version of snug, and does not say what workloads need"),
+		finding.SilentError:     func(w *finding.Why) string { return w.Detail },
 
 		finding.SizeKilled:   as("may be killed: it needs %s at least", inBytes),
 		finding.SizeNearFull: as("%s were in use, near its limit", inBytes),
