@@ -275,7 +275,7 @@ var mostLines = map[string]int{
 	"cmd/snug/vet/":               3050,
 	"cmd/snug/internal/cli/":      8540,
 	"cmd/snug/internal/cluster/":  19770,
-	"cmd/snug/internal/diagnose/": 8520,
+	"cmd/snug/internal/diagnose/": 8540,
 	"cmd/snug/internal/process/":  9800,
 	"cmd/snug/internal/profile/":  6600,
 	"cmd/snug/internal/prove/":    21880,
