@@ -59,7 +59,7 @@ func completePids(maxTargets int) cobra.CompletionFunc {
 // ctx ends.
 func goPids(ctx context.Context, prefix string, args []string, to chan<- string) {
 	defer close(to)
-	observe.New().Each(map[string][]int{}, func(p *proc.Process) bool {
+	observe.New().Each(observe.Skips{}, func(p *proc.Process) bool {
 		pid := strconv.Itoa(p.Pid())
 		return ctx.Err() == nil && strings.HasPrefix(pid, prefix) && !slices.Contains(args, pid)
 	}, func(g *goproc.Facts) {

@@ -11,7 +11,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -93,16 +92,16 @@ you must be root to read another user's process.`,
 
 // ListGo lists all Go processes or, if there are words, those that a word names.
 func ListGo(words []string) (*finding.PS, error) {
-	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Unsupported: []finding.Unsupported{}, Others: []finding.Skipped{}}
+	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Unsupported: []finding.Unsupported{}}
 	k := observe.New()
 	k.Guests = true
-	denied := map[string][]int{}
+	denied := observe.Skips{}
 	err := k.Each(denied, func(p *proc.Process) bool { return examine.Named(p, words) }, func(g *goproc.Facts) {
 		if observe.Momentary(&g.Stat) {
 			return
 		}
 		if g.Hint != "" {
-			denied[g.Hint] = append(denied[g.Hint], g.Pid) // its memory
+			denied[observe.Skip{Why: g.Hint}] = append(denied[observe.Skip{Why: g.Hint}], g.Pid) // its memory
 		}
 		if !g.Exe.IsGo {
 			d.Unsupported = append(d.Unsupported, observe.Unsupported(g))
@@ -119,9 +118,7 @@ func ListGo(words []string) (*finding.PS, error) {
 	if err != nil {
 		return nil, examine.Unlisted(err)
 	}
-	for _, hint := range slices.Sorted(maps.Keys(denied)) {
-		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
-	}
+	d.Others = denied.List()
 	if len(words) > 0 && len(d.Processes)+len(d.Unsupported) == 0 {
 		if pid := examine.PID(words[0]); pid != 0 {
 			return nil, examine.Passed(pid, k.Files)
@@ -131,7 +128,7 @@ func ListGo(words []string) (*finding.PS, error) {
 			hint = examine.MaybeDenied
 		}
 		for why := range denied {
-			if strings.HasPrefix(why, finding.CannotRead) {
+			if why.Failed {
 				what = "no such Go process among those that can be read, "
 			}
 		}

@@ -3,6 +3,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -89,6 +90,7 @@ type goSource struct {
 	packages int
 	found    []govet.Found
 	unknown  []finding.Gap
+	hint     string // against the first gap; "" = none of its own
 }
 
 // load analyzes the Go packages below paths.
@@ -104,6 +106,7 @@ func load(ctx context.Context, paths []string, build govet.Build) (*goSource, er
 	for _, l := range loadings(paths) {
 		if l.pattern == noModule {
 			src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(l.dir), Why: "Go files without a go.mod above them"})
+			src.hint = cmp.Or(src.hint, "go mod init makes a go.mod")
 			continue
 		}
 		r, wrong := govet.Run(ctx, l.dir, []string{l.pattern}, build)
@@ -144,23 +147,22 @@ func (src *goSource) notLoaded(paths, files []string, tags string) {
 		}) {
 			continue
 		}
-		src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(path), Why: finding.UTF8(govet.LeftOut(path, tags))})
+		why, tagged := govet.LeftOut(path, tags)
+		src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(path), Why: finding.UTF8(why)})
+		if tagged {
+			src.hint = cmp.Or(src.hint, "bring it in by --tags, or by GOOS and GOARCH in the environment")
+		}
 	}
 }
 
 // nothing returns an error if no file of a document was looked at, but some should have been.
-func nothing(d *finding.Check) error {
+func nothing(d *finding.Check, src *goSource) error {
 	if d.Files > 0 || d.Packages > 0 {
 		return nil
 	}
 	for _, g := range d.Unknown {
 		if g.Field == finding.GapSource {
-			hint := "name a directory to check all packages below it"
-			if strings.HasPrefix(g.Why, "left out by its ") { // tags or name
-				hint = "bring it in by --tags, or by GOOS and GOARCH in the environment"
-			} else if strings.Contains(g.Why, "go.mod") {
-				hint = "go mod init makes a go.mod"
-			}
+			hint := cmp.Or(src.hint, "name a directory to check all packages below it")
 			return message.Failed("nothing was checked, "+g.Why+", "+g.File, hint)
 		}
 	}
@@ -188,7 +190,7 @@ func (f *lintFlags) source(d *finding.Check, src *goSource) error {
 	slices.SortStableFunc(d.Findings, func(a, b finding.LintMistake) int { return order(&a.Mistake, &b.Mistake) })
 	d.Next = nextOf(d.Findings)
 	if failed == nil {
-		failed = nothing(d)
+		failed = nothing(d, src)
 	}
 	return failed
 }

@@ -221,7 +221,7 @@ func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 		for _, s := range skipped {
 			if file := beneath(s.File); first(file) {
 				field := finding.GapFindings
-				if s.Why == envfiles.LinkOut {
+				if s.Out {
 					field = finding.GapKnobs
 				}
 				d.Unknown = append(d.Unknown, finding.Gap{Field: field, File: finding.UTF8(file), Why: s.Why})

@@ -97,7 +97,7 @@ func PID(text string) int {
 // goProcesses returns the Go processes that match, and how many processes could not be read
 // for lack of permission.
 func goProcesses(match func(*proc.Process) bool) (found []int, denied int, err error) {
-	hints := map[string][]int{}
+	hints := observe.Skips{}
 	k := observe.New()
 	k.Guests = true // what was named is not silently passed over
 	err = k.Each(hints, match, func(g *goproc.Facts) { found = append(found, g.Pid) })

@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
@@ -41,10 +44,28 @@ func NewFiles() *goproc.Cache {
 // takes some kilobytes.
 var listing = proc.Amount{Bytes: 2 << 30, Calls: 1 << 20, Time: 10 * proc.OneLook.Time}
 
+// Skips holds the processes that could not be inspected, by why.
+type Skips map[Skip][]int
+
+// Skip is why a process could not be inspected; the zero Skip = it could.
+type Skip struct {
+	Why    string
+	Failed bool // a read failed: no permission would help
+}
+
+// List returns the processes for a document.
+func (s Skips) List() []finding.Skipped {
+	all := []finding.Skipped{}
+	for _, why := range slices.SortedFunc(maps.Keys(s), func(a, b Skip) int { return strings.Compare(a.Why, b.Why) }) {
+		all = append(all, finding.Skipped{Why: why.Why, Failed: why.Failed, Count: len(s[why]), PIDs: s[why][:min(10, len(s[why]))]})
+	}
+	return all
+}
+
 // Each visits the Go processes that match, except this one. match comes first because reading
 // a process takes much longer than reading its name. Each adds processes that it may not read
 // to denied, by the hint that would help, and those with too much to look at, also together.
-func (k *Looker) Each(denied map[string][]int, match func(*proc.Process) bool, visit func(*goproc.Facts)) error {
+func (k *Looker) Each(denied Skips, match func(*proc.Process) bool, visit func(*goproc.Facts)) error {
 	pids, err := proc.Pids()
 	if err != nil {
 		return err
@@ -58,8 +79,8 @@ func (k *Looker) Each(denied map[string][]int, match func(*proc.Process) bool, v
 		var refusal *proc.Denied
 		switch {
 		case errors.As(err, &refusal):
-			denied[refusal.Hint()] = append(denied[refusal.Hint()], pid)
-		case Unread(err) != "":
+			denied[Skip{Why: refusal.Hint()}] = append(denied[Skip{Why: refusal.Hint()}], pid)
+		case Unread(err) != Skip{}:
 			denied[Unread(err)] = append(denied[Unread(err)], pid)
 		case err == nil && g != nil && (g.Exe.IsGo || g.Guest.Path != ""):
 			visit(g)
@@ -68,16 +89,16 @@ func (k *Looker) Each(denied map[string][]int, match func(*proc.Process) bool, v
 	return nil
 }
 
-// Unread says why a process could not be read, if that does not say that it is none; "" = it could, or it is none.
-func Unread(err error) string {
+// Unread says why a process could not be read, if that does not say that it is none.
+func Unread(err error) Skip {
 	var number syscall.Errno
 	switch {
 	case errors.Is(err, proc.ErrTooMuch):
-		return err.Error()
+		return Skip{Why: err.Error()}
 	case errors.Is(err, proc.ErrGone), errors.Is(err, proc.ErrNone), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), !errors.As(err, &number):
-		return ""
+		return Skip{}
 	}
-	return finding.CannotRead + number.Error()
+	return Skip{"cannot be read: " + number.Error(), true}
 }
 
 // look reads a process; nil if it does not match. If it has become another program meanwhile,

@@ -54,7 +54,7 @@ func TestEachStarting(t *testing.T) {
 	says("shell")
 	k := &Looker{Files: goproc.NewCache(""), Limits: map[string]*limits.Limits{}}
 	opened, seen := 0, 0
-	err = k.Each(map[string][]int{}, func(p *proc.Process) bool {
+	err = k.Each(Skips{}, func(p *proc.Process) bool {
 		if p.Pid() != cmd.Process.Pid {
 			return false
 		}
@@ -103,9 +103,9 @@ func TestEachBounded(t *testing.T) {
 		seen  int
 	}{{1 << 10, 0}, {2 << 30, 3}, {1 << 10, 0}} { // at last it knows the program
 		listing.Bytes = c.bytes
-		denied, seen := map[string][]int{}, 0
+		denied, seen := Skips{}, 0
 		err := k.Each(denied, func(p *proc.Process) bool { return there[p.Pid()] }, func(g *goproc.Facts) { seen++ })
-		if err != nil || seen != c.seen || len(denied[proc.ErrTooMuch.Error()]) != len(there)-seen {
+		if err != nil || seen != c.seen || len(denied[Skip{Why: proc.ErrTooMuch.Error()}]) != len(there)-seen {
 			t.Errorf("%d bytes: %v, %d are seen, %v", c.bytes, err, seen, denied)
 		}
 	}

@@ -16,20 +16,20 @@ import (
 func TestUnread(t *testing.T) {
 	for _, c := range []struct {
 		err  error
-		want string
+		want Skip
 	}{
-		{nil, ""},
-		{proc.ErrGone, ""},
-		{fmt.Errorf("%w, pid 1", proc.ErrNone), ""},
-		{&fs.PathError{Op: "read", Path: "/proc/1/stat", Err: syscall.ENOENT}, ""},
-		{&fs.PathError{Op: "read", Path: "/proc/1/stat", Err: syscall.ESRCH}, ""},
-		{&fs.PathError{Op: "read", Path: "/proc/1/exe", Err: syscall.EIO}, "cannot be read: " + syscall.EIO.Error()},
-		{fmt.Errorf("%w, so it is unknown whether Go built it", syscall.EIO), "cannot be read: " + syscall.EIO.Error()},
-		{proc.ErrTooMuch, proc.ErrTooMuch.Error()},
-		{errors.New("malformed"), ""},
+		{nil, Skip{}},
+		{proc.ErrGone, Skip{}},
+		{fmt.Errorf("%w, pid 1", proc.ErrNone), Skip{}},
+		{&fs.PathError{Op: "read", Path: "/proc/1/stat", Err: syscall.ENOENT}, Skip{}},
+		{&fs.PathError{Op: "read", Path: "/proc/1/stat", Err: syscall.ESRCH}, Skip{}},
+		{&fs.PathError{Op: "read", Path: "/proc/1/exe", Err: syscall.EIO}, Skip{"cannot be read: " + syscall.EIO.Error(), true}},
+		{fmt.Errorf("%w, so it is unknown whether Go built it", syscall.EIO), Skip{"cannot be read: " + syscall.EIO.Error(), true}},
+		{proc.ErrTooMuch, Skip{Why: proc.ErrTooMuch.Error()}},
+		{errors.New("malformed"), Skip{}},
 	} {
 		if got := Unread(c.err); got != c.want {
-			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+			t.Errorf("%v: %v, want %v", c.err, got, c.want)
 		}
 	}
 }

@@ -60,7 +60,7 @@ type namedPid struct {
 // passed is a process that is not shown.
 type passed struct {
 	due    int                  // look at which it is read again
-	hint   string               // what would help if snug may not read it; "" = not a Go program
+	skip   observe.Skip         // why snug cannot read it; zero = not a Go program
 	beside *finding.Unsupported // Go code beside its executable; nil = none
 }
 
@@ -125,7 +125,7 @@ func (w *watcher) Look() (*finding.Watch, error) {
 	now := time.Now()
 	d := &finding.Watch{
 		Head: finding.NewHead(finding.KindTop), At: now.Format(time.RFC3339), Machine: runtime.NumCPU(),
-		Processes: []finding.TopProcess{}, Others: []finding.Skipped{}, Unsupported: []finding.Unsupported{}, Selected: append([]string{}, w.words...), Ended: []int{},
+		Processes: []finding.TopProcess{}, Unsupported: []finding.Unsupported{}, Selected: append([]string{}, w.words...), Ended: []int{},
 	}
 	if !w.at.IsZero() {
 		d.Seconds = new(now.Sub(w.at).Seconds())
@@ -158,12 +158,12 @@ func (w *watcher) Look() (*finding.Watch, error) {
 			d.Ended = append(d.Ended, pid)
 		}
 	}
-	denied := map[string][]int{}
+	denied := observe.Skips{}
 	for _, pid := range pids {
 		if w.known[pid] == nil && !w.self[pid] && !slices.Contains(d.Ended, pid) {
 			o := w.meet(pid)
-			if o.hint != "" {
-				denied[o.hint] = append(denied[o.hint], pid)
+			if o.skip != (observe.Skip{}) {
+				denied[o.skip] = append(denied[o.skip], pid)
 			}
 			if o.beside != nil {
 				d.Unsupported = append(d.Unsupported, *o.beside)
@@ -179,9 +179,7 @@ func (w *watcher) Look() (*finding.Watch, error) {
 	for _, pid := range slices.Sorted(maps.Keys(w.known)) {
 		d.Processes = append(d.Processes, w.known[pid].row)
 	}
-	for _, hint := range slices.Sorted(maps.Keys(denied)) {
-		d.Others = append(d.Others, finding.Skipped{Why: hint, Count: len(denied[hint]), PIDs: denied[hint][:min(10, len(denied[hint]))]})
-	}
+	d.Others = denied.List()
 	return d, nil
 }
 
@@ -234,9 +232,9 @@ func (w *watcher) meet(pid int) passed {
 		}
 		return passed{}
 	case isDenied:
-		o.hint = denied.Hint()
-	case observe.Unread(g.Err) != "":
-		o.hint = observe.Unread(g.Err)
+		o.skip.Why = denied.Hint()
+	case observe.Unread(g.Err) != observe.Skip{}:
+		o.skip = observe.Unread(g.Err)
 	case g.Err != nil, observe.Momentary(&g.Stat):
 		p.Close()
 		return passed{}
@@ -245,7 +243,7 @@ func (w *watcher) meet(pid int) passed {
 	default:
 		var err error
 		if g.Guest, err = w.k.Files.Guest(p); err != nil {
-			o.hint = err.Error()
+			o.skip.Why = err.Error()
 		} else if g.Guest.Path != "" {
 			g.Path, _, _ = p.Exe()
 			o.beside, o.due = new(observe.Unsupported(g)), w.tick+idleLooks

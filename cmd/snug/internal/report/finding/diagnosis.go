@@ -116,13 +116,11 @@ func (u *Unsupported) String() string {
 
 // Skipped counts processes that could not be inspected, for one reason.
 type Skipped struct {
-	Why   string `json:"why"`   // what would help
-	Count int    `json:"count"` // of the durations measured
-	PIDs  []int  `json:"pids"`  // up to ten of them
+	Why    string `json:"why"`    // what would help, or why a read failed
+	Failed bool   `json:"failed"` // a read failed: no permission would help
+	Count  int    `json:"count"`
+	PIDs   []int  `json:"pids"` // up to ten of them
 }
-
-// CannotRead begins Why of processes of which a read failed.
-const CannotRead = "cannot be read: "
 
 // Process is one Go process.
 type Process struct {

@@ -4,7 +4,6 @@ package text
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
@@ -41,7 +40,7 @@ func (p *Page) ps(d *finding.PS) {
 			who = "process " + strconv.Itoa(o.PIDs[0])
 		}
 		what := "not permitted to look at"
-		if strings.HasPrefix(o.Why, finding.CannotRead) {
+		if o.Failed {
 			what = "unknown:"
 		}
 		p.line("%s %s: %s", what, who, metric.Readable(o.Why))

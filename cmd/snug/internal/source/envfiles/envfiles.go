@@ -162,6 +162,7 @@ func Judge(kind Kind, settings []Setting) []Found {
 type Skipped struct {
 	File string
 	Why  string // without a full stop
+	Out  bool   // a link leads out of the directory
 }
 
 // Scan judges the files in a directory. With deep it also judges those in directories below that
@@ -169,7 +170,7 @@ type Skipped struct {
 // regular file, such as a pipe, so it never blocks. A missing directory has no files. Scan stops
 // when ctx ends.
 func Scan(ctx context.Context, dir string, deep bool) (found []Found, skipped []Skipped) {
-	skip := func(path, why string) { skipped = append(skipped, Skipped{path, why}) }
+	skip := func(path, why string) { skipped = append(skipped, Skipped{path, why, why == LinkOut}) }
 	entries, files := 0, 0
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {

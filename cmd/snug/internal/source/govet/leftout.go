@@ -13,29 +13,29 @@ import (
 )
 
 // LeftOut returns why the build leaves a Go file out, for a file that is in no package that Run
-// loaded with tags. It applies the rules of go help buildconstraint, for the system of go/build.
-func LeftOut(file, tags string) string {
+// loaded with tags, and whether other tags or another system would bring it in. It applies the rules of go help buildconstraint, for the system of go/build.
+func LeftOut(file, tags string) (why string, tagged bool) {
 	dir, name := filepath.Split(file)
 	ctxt := build.Default
 	ctxt.BuildTags = strings.FieldsFunc(tags, func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case strings.HasSuffix(name, "_test.go"):
-		return "a test file, which only --tests checks"
+		return "a test file, which only --tests checks", false
 	case strings.HasPrefix(name, "_"), strings.HasPrefix(name, "."):
-		return "the go command ignores names that begin with _ or ."
+		return "the go command ignores names that begin with _ or .", false
 	}
 	if only := nameOnly(ctxt, name); only != "" {
-		return "left out by its name: " + only + " only"
+		return "left out by its name: " + only + " only", true
 	}
 	if in, err := ctxt.MatchFile(dir, name); err == nil && !in {
 		if line := buildLine(file); line != "" {
-			return "left out by its build tags: " + line
+			return "left out by its build tags: " + line, true
 		}
 	}
 	if usesC(file) && !ctxt.CgoEnabled {
-		return `left out because it imports "C" and cgo is off`
+		return `left out because it imports "C" and cgo is off`, false
 	}
-	return "in no package that the go command loads"
+	return "in no package that the go command loads", false
 }
 
 // nameOnly returns the system and processor that a file name such as x_linux_arm64.go is for, if
