@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,5 +179,30 @@ func TestExperimentsCommands(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestExperimentsSize: no file of the experiments is over a megabyte, and together they are not over 14.
+func TestExperimentsSize(t *testing.T) {
+	const most, all = 1_000_000, 14_000_000
+	if _, err := os.Stat("../../experiments"); errors.Is(err, os.ErrNotExist) {
+		t.Skip("a copy of the tool alone")
+	}
+	sum, files := int64(0), 0
+	err := filepath.WalkDir("../../experiments", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if sum, files = sum+info.Size(), files+1; info.Size() > most {
+			t.Errorf("%s: %d bytes, at most %d", name, info.Size(), most)
+		}
+		return nil
+	})
+	if err != nil || files < 100 || sum > all {
+		t.Errorf("%d files, %d bytes, at most %d: %v", files, sum, all, err)
 	}
 }
