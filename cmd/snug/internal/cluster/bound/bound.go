@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -18,6 +19,8 @@ type Listener struct {
 	Conns *Budget
 	// Rate bounds new connections, each of which costs ConnCost; nil = no bound.
 	Rate *Rate
+	// Hellos has the turns of handshakes, Fair those of all else that clients send; nil = no turns.
+	Hellos, Fair *Fair
 }
 
 // ConnCost is the CPU time of a new connection with its TLS handshake.
@@ -29,7 +32,12 @@ type Conn struct {
 	client netip.Addr
 	share  *Share
 	rate   *Rate
-	turn   atomic.Pointer[Handshakes] // in which it has one
+	// The rest is for turns: wrote = its handshake is computed.
+	hellos, fair *Fair
+	turn         turn
+	open         context.Context
+	shut         context.CancelFunc
+	wrote        atomic.Bool
 }
 
 // Accept implements net.Listener.
@@ -39,13 +47,17 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &Conn{Conn: conn, client: clientAt(conn.RemoteAddr()), rate: l.Rate}
+		c := &Conn{Conn: conn, client: clientAt(conn.RemoteAddr()), rate: l.Rate, hellos: l.Hellos, fair: l.Fair}
+		c.open, c.shut = context.WithCancel(context.Background())
 		if l.Rate != nil {
 			if l.Rate.Wait(c.client) > 0 {
 				c.cut()
 				continue
 			}
 			l.Rate.Spend(c.client, ConnCost)
+		}
+		if l.Fair != nil {
+			l.Fair.Rate.Spend(c.client, ConnCost)
 		}
 		c.share = l.Conns.Open(c.client, c.cut)
 		c.share.Hold(1)
@@ -55,28 +67,45 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // cut closes a connection that its client lost.
 func (c *Conn) cut() {
+	c.shut()
 	if t, ok := c.Conn.(*net.TCPConn); ok {
 		_ = t.SetLinger(0) // the kernel forgets what the client has not read
 	}
 	_ = c.Conn.Close()
 }
 
-// Write ends the turn of a handshake.
-func (c *Conn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.computed()
+// Read waits for a turn for what it has read. The turn ends at the next read or write: in a handshake, that has the
+// signature (RFC 8446, 4.4.3).
+func (c *Conn) Read(p []byte) (int, error) {
+	c.turn.end()
+	n, err := c.Conn.Read(p)
+	turns, hello := c.fair, !c.wrote.Load()
+	if hello {
+		turns = c.hellos
+	}
+	if n > 0 && turns != nil {
+		ok := c.turn.begin(c.open, turns, c.client, false)
+		if c.open.Err() != nil {
+			c.turn.end()
+		}
+		if hello && !ok {
+			return 0, os.ErrDeadlineExceeded
+		}
+	}
 	return n, err
 }
 
-func (c *Conn) computed() {
-	if h := c.turn.Swap(nil); h != nil {
-		h.leave()
-	}
+// Write ends a turn.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.wrote.Store(true)
+	c.turn.end()
+	return c.Conn.Write(p)
 }
 
 // Close closes the connection.
 func (c *Conn) Close() error {
-	c.computed()
+	c.shut()
+	c.turn.end()
 	c.share.Close()
 	return c.Conn.Close()
 }
@@ -142,7 +171,7 @@ func (c *Conn) wasReset() {
 }
 
 // Requests is Used for HTTP/2: its requests, the streams, have a Budget. A request counts until its answer is sent: a
-// client that does not read it holds it.
+// client that does not read it holds it. Its work has turns.
 func (b *Budget) Requests(next http.Handler) http.Handler {
 	return Used(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := connOf(r.Context()); c != nil {
@@ -154,6 +183,17 @@ func (b *Budget) Requests(next http.Handler) http.Handler {
 		}
 		if r.Context().Err() != nil {
 			return // a client may begin and reset more requests than may be in progress
+		}
+		if c := connOf(r.Context()); c != nil && c.fair != nil {
+			if r.ProtoMajor == 1 {
+				c.turn.end() // else it waits for itself
+			}
+			t := &task{ResponseWriter: w, ReadCloser: r.Body, conn: c}
+			defer t.end()
+			if t.begin(c.open, c.fair, c.client, false); c.open.Err() != nil {
+				return
+			}
+			r.Body, w = t, t
 		}
 		share := Open(r.Context(), b)
 		defer share.Close()

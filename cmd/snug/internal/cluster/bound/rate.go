@@ -28,8 +28,8 @@ type debt struct {
 // maxDebtors bounds the clients that a Rate remembers. If more have debts, it forgets them.
 const maxDebtors = 4096
 
-// Spend adds to the debt of a client.
-func (r *Rate) Spend(client netip.Addr, d time.Duration) {
+// Spend adds to the debt of a client, and reports whether it has to wait.
+func (r *Rate) Spend(client netip.Addr, d time.Duration) (wait bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d += r.left(r.by[client])
@@ -40,6 +40,7 @@ func (r *Rate) Spend(client netip.Addr, d time.Duration) {
 		r.by = map[netip.Addr]debt{}
 	}
 	r.by[client] = debt{d, time.Now()}
+	return d > r.Burst
 }
 
 // Wait returns how long a client has to wait; 0 = it need not. If it has to, that counts as refused.

@@ -17,13 +17,12 @@ import (
 	"time"
 )
 
-// served starts a server over TLS whose clients share 4 requests and conns connections, and waits for it. The
-// handler reads the body, or is done with /open at once.
-func served(t *testing.T, conns int64, handler http.Handler) (l *Listener, requests *Budget, url string) {
+// served starts a server over TLS whose clients share connections and requests, and need turns for all they do.
+func served(t *testing.T, conns, most int64, handler http.Handler) (l *Listener, requests *Budget, url string) {
 	t.Helper()
-	requests = &Budget{Max: 8}
+	requests = &Budget{Max: most}
 	s := httptest.NewUnstartedServer(requests.Requests(handler))
-	l = &Listener{Listener: s.Listener, Conns: &Budget{Max: conns}}
+	l = &Listener{Listener: s.Listener, Conns: &Budget{Max: conns}, Hellos: &Fair{Wait: time.Hour}, Fair: &Fair{Wait: time.Hour}}
 	s.Listener, s.Config.ConnContext, s.EnableHTTP2 = l, Context, true
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
@@ -48,7 +47,7 @@ func from(t *testing.T, s string, h2 bool) *http.Client {
 func TestRequests(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		began, ended := make(chan struct{}, 9), make(chan error, 9)
-		l, requests, url := served(t, 64, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l, requests, url := served(t, 64, 8, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			began <- struct{}{}
 			_, err := io.ReadAll(r.Body)
 			if ended <- err; r.ProtoMajor == 2 != h2 {
@@ -111,7 +110,7 @@ func TestRequests(t *testing.T) {
 // TestDeafRequests: a request whose answer is not read is in progress, and loses its connection.
 func TestDeafRequests(t *testing.T) {
 	ended := make(chan error, 9)
-	_, _, url := served(t, 64, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	_, _, url := served(t, 64, 8, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/short" {
 			return
 		}
@@ -143,7 +142,7 @@ func TestDeafRequests(t *testing.T) {
 
 // TestShortAnswers: an answer that fits into a buffer and is not read counts too.
 func TestShortAnswers(t *testing.T) {
-	_, requests, url := served(t, 64, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	_, requests, url := served(t, 64, 8, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "a few bytes")
 	}))
 	client := from(t, "127.0.0.2", true)
@@ -199,7 +198,7 @@ func TestListenerRate(t *testing.T) {
 
 // TestListener: a client loses its least recently used connection, and a request uses one.
 func TestListener(t *testing.T) {
-	l, _, url := served(t, 8, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	l, _, url := served(t, 8, 8, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	clients := []*http.Client{from(t, "127.0.0.2", false), from(t, "127.0.0.2", false), from(t, "127.0.0.2", false)}
 	ask := func(i int) {
 		t.Helper()
@@ -241,7 +240,7 @@ func TestListener(t *testing.T) {
 func TestReset(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
-	c := &Conn{Conn: here, rate: &Rate{Share: 1e-9, Burst: 10 * resetCost}}
+	c := &Conn{Conn: here, shut: func() {}, rate: &Rate{Share: 1e-9, Burst: 10 * resetCost}}
 	c.share = (&Budget{Max: 4}).Open(c.client, c.cut)
 	gone, cancel := context.WithCancel(Context(t.Context(), c))
 	cancel()

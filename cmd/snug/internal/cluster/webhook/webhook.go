@@ -51,6 +51,8 @@ const (
 	// connShare is the share of one CPU for the new connections of one client, 200 in a second after twice as many
 	// as it may have.
 	connShare = 0.2
+	// freeShare of one CPU, after freeBurst, is what a client may use without turns: 2,000 requests in a second after 200 at once.
+	freeShare, freeBurst = 0.1, 10 * time.Millisecond
 	// maxStreams bounds the requests of a connection: with fewer than its reviews in progress, an API server
 	// makes a connection for each of the others.
 	maxStreams = 250
@@ -102,6 +104,7 @@ type Webhook struct {
 	// What API servers may hold; state is for the connections of others.
 	conns, requests, bytes, state bound.Budget
 	rate                          bound.Rate // of new connections
+	hellos, fair                  bound.Fair
 }
 
 // New returns a server.
@@ -115,7 +118,8 @@ func New(o Options) *Webhook {
 	w := &Webhook{
 		o: o, turns: bound.NewTurns(maxParallel), askSelf: "/self/" + rand.Text(),
 		conns: bound.Budget{Max: maxConns}, requests: bound.Budget{Max: maxRequests}, bytes: bound.Budget{Max: maxHeld, Refuse: true}, state: bound.Budget{Max: maxSideConns},
-		rate: bound.Rate{Share: connShare, Burst: maxConns / 2 * bound.ConnCost},
+		rate:   bound.Rate{Share: connShare, Burst: maxConns / 2 * bound.ConnCost},
+		hellos: bound.Fair{Wait: turnTimeout}, fair: bound.Fair{Rate: bound.Rate{Share: freeShare, Burst: freeBurst}, Wait: turnTimeout},
 	}
 	w.metrics = &metrics{more: append([]func(*promtext.Page){w.cut}, o.More...)}
 	return w
@@ -136,8 +140,8 @@ func (w *Webhook) Serve(ctx context.Context, reviews, state net.Listener) error 
 	main.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, WriteByteTimeout: writeTimeout,
 	}
-	reviews, state = &bound.Listener{Listener: reviews, Conns: &w.conns, Rate: &w.rate}, &bound.Listener{Listener: state, Conns: &w.state}
-	main.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate, GetConfigForClient: new(bound.Handshakes).Begin}
+	reviews, state = &bound.Listener{Listener: reviews, Conns: &w.conns, Rate: &w.rate, Hellos: &w.hellos, Fair: &w.fair}, &bound.Listener{Listener: state, Conns: &w.state}
+	main.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate}
 	failed := make(chan error, 2)
 	asks, enough := context.WithCancel(ctx)
 	defer enough()
