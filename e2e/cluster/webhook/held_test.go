@@ -115,7 +115,7 @@ func TestHeldBodies(t *testing.T) {
 	}
 	peak := peak(t, filepath.Join(dir, "tls.key"))
 	t.Logf("%d connections of attackers, peak %d MiB of %d", held.Load(), peak>>20, limit)
-	if peak < 32<<20 || peak*10 > limit<<20*7 {
+	if peak < 16<<20 || peak*10 > limit<<20*7 {
 		t.Errorf("peak %d MiB of %d", peak>>20, limit)
 	}
 }

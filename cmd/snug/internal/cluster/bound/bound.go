@@ -32,12 +32,13 @@ type Conn struct {
 	client netip.Addr
 	share  *Share
 	rate   *Rate
-	// The rest is for turns: wrote = its handshake is computed.
+	// The rest is for turns: wrote = its handshake is computed; little = reads of little since the last request.
 	hellos, fair *Fair
 	turn         turn
 	open         context.Context
 	shut         context.CancelFunc
 	wrote        atomic.Bool
+	little       atomic.Int32
 }
 
 // Accept implements net.Listener.
@@ -74,11 +75,21 @@ func (c *Conn) cut() {
 	_ = c.Conn.Close()
 }
 
+// A connection that sent less than littleSize bytes at once maxLittle times, and no request, sends pings or trickles.
+// From then on it waits before each read: more comes at once, and costs less.
+const littleSize, maxLittle, littleWait = 512, 16, 10 * time.Millisecond
+
 // Read waits for a turn for what it has read. The turn ends at the next read or write: in a handshake, that has the
 // signature (RFC 8446, 4.4.3).
 func (c *Conn) Read(p []byte) (int, error) {
 	c.turn.end()
+	if c.little.Add(1) > maxLittle && c.fair != nil {
+		time.Sleep(littleWait)
+	}
 	n, err := c.Conn.Read(p)
+	if n > littleSize {
+		c.little.Store(0)
+	}
 	turns, hello := c.fair, !c.wrote.Load()
 	if hello {
 		turns = c.hellos
@@ -185,7 +196,7 @@ func (b *Budget) Requests(next http.Handler) http.Handler {
 			return // a client may begin and reset more requests than may be in progress
 		}
 		if c := connOf(r.Context()); c != nil && c.fair != nil {
-			if r.ProtoMajor == 1 {
+			if c.little.Store(0); r.ProtoMajor == 1 {
 				c.turn.end() // else it waits for itself
 			}
 			t := &task{ResponseWriter: w, ReadCloser: r.Body, conn: c}

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Fair gives turns for work, as many at a time as there are Ps. So what clients send at once is not at once in the queues
-// of Go's scheduler, where the work of all others would wait behind it. The next turn is of the client whose turns took
+// Fair gives turns for work, as many at a time as there are Ps. So what clients send at once is not at once in the
+// queues of Go's scheduler, where the work of all others would wait behind it. The next turn is of the client whose turns took
 // least, and of several the one that waits the shortest: one that comes after hundreds waits for none of them.
 type Fair struct {
 	Rate Rate          // what a client may do without turns; none if it is zero
@@ -58,8 +58,8 @@ func (t *turn) end() {
 	}
 }
 
-// begin waits for a turn if a client needs one, and reports whether it has waited long enough. Work that goes on is before
-// what its client begins.
+// begin waits for a turn if a client needs one, and reports whether it has waited long enough. Work that goes on
+// is before what its client begins.
 func (t *turn) begin(ctx context.Context, f *Fair, from netip.Addr, on bool) bool {
 	if !f.Rate.Spend(from, workCost) {
 		return true

@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -137,8 +139,8 @@ func TestFairClients(t *testing.T) {
 	}
 }
 
-// TestFairRequests: a request has a turn while it works, and none while it waits for its body, or for its client to read the
-// answer. In each case more wait than there are turns, and one more is answered.
+// TestFairRequests: a request has a turn while it works, and none while it waits for its body, or for its client to
+// read the answer. In each case more wait than there are turns, and one more is answered.
 func TestFairRequests(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		most := runtime.GOMAXPROCS(0)
@@ -218,4 +220,34 @@ func TestFairRequests(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLittle: a connection that sends little again and again, and no request, waits before it is read.
+func TestLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer here.Close()
+		defer there.Close()
+		c := &Conn{Conn: here, fair: &Fair{Rate: Rate{Share: 1, Burst: time.Hour}}, open: t.Context()}
+		c.wrote.Store(true)
+		for _, step := range []struct {
+			reads, size int
+			request     bool // before them
+			want        int  // reads that wait
+		}{{maxLittle, 1, false, 0}, {3, littleSize, false, 3}, {maxLittle, 1, true, 0}, {1, littleSize + 1, false, 1}, {maxLittle, 1, false, 0}} {
+			if step.request {
+				c.little.Store(0)
+			}
+			begin := time.Now()
+			for range step.reads {
+				go there.Write(make([]byte, step.size))
+				if n, err := c.Read(make([]byte, 2*littleSize)); n != step.size || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if took := time.Since(begin); took != time.Duration(step.want)*littleWait {
+				t.Errorf("%+v: %v", step, took)
+			}
+		}
+	})
 }

@@ -51,7 +51,8 @@ const (
 	// connShare is the share of one CPU for the new connections of one client, 200 in a second after twice as many
 	// as it may have.
 	connShare = 0.2
-	// freeShare of one CPU, after freeBurst, is what a client may use without turns: 2,000 requests in a second after 200 at once.
+	// freeShare of one CPU, after freeBurst, is what a client may use without turns: 2,000 requests in a second after
+	// 200 at once.
 	freeShare, freeBurst = 0.1, 10 * time.Millisecond
 	// maxStreams bounds the requests of a connection: with fewer than its reviews in progress, an API server
 	// makes a connection for each of the others.
