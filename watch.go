@@ -32,7 +32,7 @@ type WatchOptions struct {
 // Watcher keeps the process fitted to its limits. Watch returns one. Its methods are safe for
 // concurrent use, and all work on a nil Watcher.
 type Watcher struct {
-	loop follow.Follower // nil with SNUG=off
+	loop *follow.Loop // nil with SNUG=off
 }
 
 // Watch fits the process as Fit does. Until ctx ends it then follows changes to the limits, the

@@ -32,8 +32,8 @@ import (
 	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/follow"
 	"github.com/snug-go/snug/internal/law"
+	"github.com/snug-go/snug/internal/measure"
 	"github.com/snug-go/snug/internal/plan"
-	"github.com/snug-go/snug/internal/watch"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -89,14 +89,14 @@ type Plan struct {
 // Watcher keeps the process fitted to its limits and measurements. Watch returns one. Its methods
 // are safe for concurrent use, and all work on a nil Watcher.
 type Watcher struct {
-	loop *watch.Loop // nil with SNUG=off
+	loop *follow.Measuring // nil with SNUG=off
 }
 
 // Watch fits the process as snug.Fit does. Until ctx ends it then follows the limits and, where
 // the options say so, measurements. When ctx ends the last values stay in force, so that a
 // draining service stays fitted; Undo restores the original ones.
 //
-// One goroutine follows, (*Loop).run of github.com/snug-go/snug/internal/watch. It allocates
+// One goroutine follows, (*Loop).run of github.com/snug-go/snug/internal/follow. It allocates
 // nothing while nothing changes, and ends when a later Fit or Watch of this package or of
 // package snug takes over. A lower limit takes effect at once, a higher one after it has held
 // for 3 s. A panic in the goroutine, or in a callback, ends following and is reported in Stats.
@@ -117,19 +117,29 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	if mode == plan.Disable {
 		return &Watcher{}, nil
 	}
-	cfg := o.config()
-	cfg.Dry = o.DryRun || mode == plan.Observe
+	more := o.measure()
+	cfg := follow.Config{Dry: o.DryRun || mode == plan.Observe, Poll: o.Poll}
 	on, warnings := follow.ReadEnv(os.Getenv, &cfg.Poll)
-	warnings = append(warnings, watch.ReadEnv(os.Getenv, &cfg)...)
-	cfg.Warn(&warnings, &in)
+	warnings = append(warnings, measure.ReadEnv(os.Getenv, &more)...)
+	more.Warn(&warnings, &in)
 	plan.Review(&in, p)
 	in.Warnings = append(in.Warnings, warnings...)
 	p.Warnings = append(p.Warnings, warnings...)
-	cfg.Input, cfg.Plan, cfg.Result = in, p, apply.Take(p, cfg.Dry)
+	cfg.Input, cfg.Plan, cfg.Result = &in, p, apply.Take(p, cfg.Dry)
 	fit.Log(&in, p, cfg.Result)
-	w := &Watcher{watch.New(cfg)}
+	w, log := &Watcher{}, follow.LogTo(o.Log)
+	notify := func() {
+		u := w.loop.Latest()
+		if log(&u); o.OnPlan != nil {
+			o.OnPlan(public(&u))
+		}
+	}
+	if o.OnPlan != nil || o.Log != nil {
+		cfg.OnPlan = notify
+	}
+	w.loop = measure.New(&cfg, &more)
 	// The first call, before the goroutine makes any.
-	if ok := cfg.OnPlan == nil || w.loop.Contain(func() { cfg.OnPlan(w.loop.Latest()) }); ok && on != follow.Never && !few {
+	if ok := w.loop.Contain(notify); ok && on != follow.Never && !few {
 		w.loop.Start(ctx.Done())
 	}
 	return w, nil
@@ -140,8 +150,8 @@ func (o *Options) input() (plan.Input, *fit.Invalid) {
 	common := fit.Options[snug.Round](o.Options)
 	in, bad := common.Input()
 	share := func(field string, x float64) {
-		if bad == nil && x != 0 && !(x >= watch.MinShare && x <= watch.MaxShare) {
-			bad = &fit.Invalid{Field: "adapt.Options." + field, Value: fit.Number(x), Want: "0, or " + fit.Number(watch.MinShare) + " to " + fit.Number(watch.MaxShare)}
+		if bad == nil && x != 0 && !(x >= measure.MinShare && x <= measure.MaxShare) {
+			bad = &fit.Invalid{Field: "adapt.Options." + field, Value: fit.Number(x), Want: "0, or " + fit.Number(measure.MinShare) + " to " + fit.Number(measure.MaxShare)}
 		}
 	}
 	if bad == nil {
@@ -151,40 +161,29 @@ func (o *Options) input() (plan.Input, *fit.Invalid) {
 	return in, bad
 }
 
-// config converts the other options.
-func (o *Options) config() watch.Config {
-	cfg := watch.Config{
-		Poll: o.Poll,
-		GC:   law.GCPolicy{Share: o.GCShare},
-	}
+// measure converts the other options.
+func (o *Options) measure() follow.Measure {
+	m := follow.Measure{GC: law.GCPolicy{Share: o.GCShare}}
 	if o.Memory {
-		cfg.Adapt |= watch.Memory
+		m.Adapt |= follow.Memory
 	}
 	if o.GC {
-		cfg.Adapt |= watch.GC
+		m.Adapt |= follow.GC
 	}
 	if o.CPU {
-		cfg.Adapt |= watch.CPU
-	}
-	if f, log := o.OnPlan, follow.LogTo(o.Log); f != nil || o.Log != nil {
-		cfg.OnPlan = func(u watch.Update) {
-			common := u.Common()
-			if log(&common); f != nil {
-				f(public(&u))
-			}
-		}
+		m.Adapt |= follow.CPU
 	}
 	if f := o.OnPressure; f != nil {
-		cfg.OnPressure = func(s *watch.Stats) { f(pressure(s)) }
+		m.OnPressure = func(s *follow.Measured) { f(pressure(s)) }
 	}
-	return cfg
+	return m
 }
 
 // Current returns the Watcher most recently started by this package or by the import of
 // adapt/auto, even if it has ended. It returns nil if there is none, or if package snug has
 // taken over since; snug.Current returns that one too.
 func Current() *Watcher {
-	if l := watch.Current(); l != nil {
+	if l := follow.CurrentMeasuring(); l != nil {
 		return &Watcher{l}
 	}
 	return nil
@@ -196,7 +195,7 @@ func (w *Watcher) Plan() Plan {
 	case w == nil:
 		return Plan{Verdict: VerdictUnknown}
 	case w.loop == nil:
-		return public(&watch.Update{Plan: *plan.Nothing(plan.Disabled)})
+		return public(&follow.Update{Plan: *plan.Nothing(plan.Disabled)})
 	}
 	u := w.loop.Latest()
 	return public(&u)
@@ -211,7 +210,7 @@ func (w *Watcher) Undo() {
 	}
 }
 
-func public(u *watch.Update) Plan {
+func public(u *follow.Update) Plan {
 	p := Plan{GOGC: setting(&u.Plan.GOGC, u.GOGC), Verdict: VerdictUnknown}
 	p.GOMAXPROCS = setting(&u.Plan.GOMAXPROCS, u.GOMAXPROCS)
 	p.GOMEMLIMIT = setting(&u.Plan.GOMEMLIMIT, u.GOMEMLIMIT)

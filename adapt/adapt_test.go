@@ -54,7 +54,7 @@ func watch(t *testing.T, ctx context.Context, o adapt.Options) *adapt.Watcher {
 func goroutines() (n int) {
 	buf := make([]byte, 1<<20)
 	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(g, "snug/internal/watch.") || strings.Contains(g, "snug/internal/follow.") {
+		if strings.Contains(g, "snug/internal/follow.") {
 			n++
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/internal/follow"
 	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
-	"github.com/snug-go/snug/internal/watch"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -105,13 +105,13 @@ func (w *Watcher) Stats() Stats {
 	if w == nil || w.loop == nil {
 		return Stats{Stats: snug.Stats{Ended: true}, CPU: CPUStats{Verdict: VerdictUnknown}}
 	}
-	s := w.loop.Stats()
+	s := w.loop.Measured()
 	return measured(&s)
 }
 
-func measured(s *watch.Stats) Stats {
+func measured(s *follow.Measured) Stats {
 	out := Stats{
-		Stats: snug.Stats{Polls: s.Polls, Every: s.Every, Changes: s.Changes, GivenUp: s.GivenUp.Names(), Ended: s.Ended, Failure: s.Failure},
+		Stats: snug.Stats{Polls: s.Polls, Every: s.Every, Changes: s.Changes, GivenUp: s.GivenUp, Ended: s.Ended, Failure: s.Failure},
 		Memory: MemoryStats{
 			Limit: s.Limit, Used: count(s.Used), Go: count(s.Heap.Mapped), NonGo: count(s.Memory.NonGo), NonGoPeak: count(s.Memory.Peak),
 			GOMEMLIMIT: orOff(s.Heap.Limit, plan.NoMemLimit),
@@ -160,7 +160,7 @@ func number(x float64) (v limits.Value[float64]) {
 	return v
 }
 
-func pressure(s *watch.Stats) Pressure {
+func pressure(s *follow.Measured) Pressure {
 	return Pressure{
 		Level: Level(s.Level), EffectiveGOGC: number(s.Heap.EffectiveGOGC()), GCShare: number(s.GC.Share),
 		GOMEMLIMIT: orOff(s.Heap.Limit, plan.NoMemLimit),

@@ -17,8 +17,8 @@ import (
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/fit"
 	"github.com/snug-go/snug/internal/follow"
+	"github.com/snug-go/snug/internal/measure"
 	"github.com/snug-go/snug/internal/plan"
-	"github.com/snug-go/snug/internal/watch"
 )
 
 func init() {
@@ -29,15 +29,16 @@ func init() {
 	if mode == plan.Disable {
 		return
 	}
-	cfg := watch.Config{Dry: mode == plan.Observe}
+	cfg := follow.Config{Dry: mode == plan.Observe}
+	var m follow.Measure
 	on, bad := follow.ReadEnv(os.Getenv, &cfg.Poll)
-	more := watch.ReadEnv(os.Getenv, &cfg)
-	cfg.Warn(&more, &in)
+	more := measure.ReadEnv(os.Getenv, &m)
+	m.Warn(&more, &in)
 	plan.Review(&in, p)
 	in.Warnings = append(append(in.Warnings, bad...), more...)
 	p.Warnings = append(append(p.Warnings, bad...), more...)
 	var again bool
-	cfg.Input, cfg.Plan = in, p
+	cfg.Input, cfg.Plan = &in, p
 	if cfg.Result, again = apply.Import(p, cfg.Dry, true); again {
 		fit.Complain(more) // snug/auto has printed the others
 	} else if !fit.Log(&in, p, cfg.Result) {
@@ -46,5 +47,5 @@ func init() {
 	if on == follow.Never || on == follow.Default && fit.InTest() || cfg.Result.None() || few {
 		return
 	}
-	watch.New(cfg).Start(nil)
+	measure.New(&cfg, &m).Start(nil)
 }

@@ -180,7 +180,7 @@ gotest -count=1 -modfile="$mod" ./...`,
 		name: "guest", cpus: 2, seconds: 400, after: []string{"packages"},
 		words:    "vm",
 		tests:    []string{"./e2e/fit/vm"},
-		programs: []string{"./e2e/fit/vm/...", "./limits", "./internal/sense", "./internal/watch", "./cmd/snug/internal/prove/cgrun"},
+		programs: []string{"./e2e/fit/vm/...", "./limits", "./internal/sense", "./internal/follow", "./cmd/snug/internal/prove/cgrun"},
 		script:   `gotest -count=1 -timeout 40m $CI_TESTS`,
 	},
 	{
@@ -347,7 +347,7 @@ gotest -count=1 -timeout 30m $CI_TESTS`,
 // raced lists the packages with goroutines. The laws and their simulator are pure functions, and
 // slow under -race.
 var raced = []string{".", "./adapt/...", "./limiter", "./limits", "./internal/apply", "./internal/fit", "./internal/fixture", "./internal/follow",
-	"./internal/plan", "./internal/sense", "./internal/watch"}
+	"./internal/measure", "./internal/plan", "./internal/sense"}
 
 // alone defines a shell function. It enters the directory of a module and sets mod to a copy of its
 // go.mod that uses the library and the tool of this tree instead of published ones.

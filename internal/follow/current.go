@@ -11,57 +11,33 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// A Follower keeps this process fitted: a Loop, or one that measures as well. The interface lets
-// package snug show either without linking both.
-type Follower interface {
-	Latest() Update
-	Stats() Stats
-	Undo()
-}
-
-// started is a Follower. A Loop is converted only in Current: programs with auto alone then do
-// not link the type information of an interface.
-type started struct {
-	loop  *Loop
-	other Follower
-}
-
-func (s started) follower() Follower {
-	if s.loop != nil {
-		return s.loop
-	}
-	return s.other
-}
-
-// latest holds the ones started last: one that sets, and one that only reports and was started
+// latest holds the Loops started last: one that sets, and one that only reports and was started
 // after it.
 var latest struct {
 	sync.Mutex
-	sets, reports started
+	sets, reports *Loop
 }
 
-// Register makes f the process's Follower. One that sets replaces all others, a dry one only
-// other dry ones.
-func Register(f Follower, dry bool) { register(started{other: f}, dry) }
-
-func register(s started, dry bool) {
-	latest.Lock()
-	if latest.reports = s; !dry {
-		latest.sets, latest.reports = s, started{}
+// register makes l the process's Loop. One that sets replaces all others, a dry one only other dry
+// ones.
+func register(l *Loop, dry bool) {
+	lock(&latest.Mutex)
+	if latest.reports = l; !dry {
+		latest.sets, latest.reports = l, nil
 	}
-	latest.Unlock()
+	unlock(&latest.Mutex)
 }
 
-// Current returns the Follower started last, even if it has ended, unless an earlier one is
-// still running. It returns nil if none was started.
-func Current() Follower {
+// Current returns the Loop started last, even if it has ended, unless an earlier one is still
+// running. It returns nil if none was started.
+func Current() *Loop {
 	latest.Lock()
 	defer latest.Unlock()
-	f, below := latest.reports.follower(), latest.sets.follower()
-	if f == nil || below != nil && f.Stats().Ended && !below.Stats().Ended {
+	l, below := latest.reports, latest.sets
+	if l == nil || below != nil && l.Stats().Ended && !below.Stats().Ended {
 		return below
 	}
-	return f
+	return l
 }
 
 // answered: SNUG_ADAPT is honoured, or a line has said that it is not.

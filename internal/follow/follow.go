@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package follow keeps a fitted process fitted. One goroutine polls the limits and the knobs,
-// lets internal/plan decide, and makes changes through internal/apply. It uses the limits alone;
-// package adapt uses measurements as well.
+// lets internal/plan decide, and makes changes through internal/apply. A Loop uses the limits alone.
+// A Measuring is a Loop that polls measurements as well, and lets internal/law decide; only package
+// adapt links its code.
 package follow
 
 import (
@@ -55,6 +56,15 @@ type machine struct {
 	live   func() int64
 }
 
+// A part is what a Measuring adds to its Loop. All methods are called from the loop's goroutine; only
+// show also from others, with the loop locked.
+type part interface {
+	look() time.Duration // in place of Loop.look
+	show(*Update)        // replaces what the limits decide by what is decided
+	finish()             // before following ends with the context
+	end(failed bool)
+}
+
 // sealed: nothing may be asked but what is open, see limits.Sealed.
 const sealed = time.Duration(-1)
 
@@ -79,6 +89,7 @@ type Loop struct {
 	start   time.Time
 	f       *limits.Follower // nil if limits cannot be read
 	fake    *machine         // a test's; a table of functions for this process would be more code
+	part    part             // nil without measurements
 	stop    chan struct{}
 	once    sync.Once
 	changed chan apply.Did // from change
@@ -92,9 +103,12 @@ type Loop struct {
 	plan          *plan.Plan
 	next          limits.Limits
 	procs, memory knob
-	inFlight      bool // GOMAXPROCS is being changed
-	dirty         bool // the result of Latest has changed
-	doubt         bool // a smaller machine was seen once
+	gogc          knob          // only a Measuring changes it
+	asked         *plan.Setting // what GOMAXPROCS is being changed to, and why
+	inFlight      bool          // GOMAXPROCS is being changed
+	dirty         bool          // the result of Latest may have changed
+	news          bool          // and has, in more than Loop compares
+	doubt         bool          // a smaller machine was seen at the last poll
 	stats         Stats
 	idle          idle
 }
@@ -120,21 +134,22 @@ func prepare(cfg *Config, set setter, m *machine) *Loop {
 	l.procs.begin(&l.plan.GOMAXPROCS, r.GOMAXPROCS, int64(now.Procs), int64(r.OwnProcs), cfg.Dry)
 	l.memory.begin(&l.plan.GOMEMLIMIT, r.GOMEMLIMIT, now.MemLimit, r.OwnMemLimit, cfg.Dry)
 	// The program may have set the same value as the plan.
-	l.procs.byRuntime = !l.procs.foreign(&l.plan.GOMAXPROCS) && (now.Procs == cfg.Plan.Runtime || now.Procs == now.NumCPU ||
-		now.Procs == cfg.Input.Limits.CPU.Affinity.N || now.Procs == now.OwnProcs)
+	l.procs.byRuntime = !l.procs.foreign(&l.plan.GOMAXPROCS) &&
+		(now.Procs == cfg.Plan.Runtime || now.Procs == now.NumCPU ||
+			now.Procs == cfg.Input.Limits.CPU.Affinity.N || now.Procs == now.OwnProcs)
 	if l.onPlan != nil {
-		l.news() // Watch tells of it
+		l.differs() // Watch tells of it
 	}
 	return l
 }
 
 // Start follows until done is closed, and then leaves the knobs as they are. Call it once.
 func (l *Loop) Start(done <-chan struct{}) {
-	l.mu.Lock()
+	lock(&l.mu)
 	l.stats.Ended = false
-	l.mu.Unlock()
+	unlock(&l.mu)
 	if !l.over() {
-		register(started{loop: l}, l.dry)
+		register(l, l.dry)
 	}
 	go l.run(done)
 }
@@ -142,15 +157,14 @@ func (l *Loop) Start(done <-chan struct{}) {
 // Stats returns the counts so far.
 func (l *Loop) Stats() Stats {
 	over := l.over()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	lock(&l.mu)
+	defer unlock(&l.mu)
 	s := l.stats
 	s.Ended = s.Ended || over
-	if l.procs.lost {
-		s.GivenUp = append(s.GivenUp, "GOMAXPROCS")
-	}
-	if l.memory.lost {
-		s.GivenUp = append(s.GivenUp, "GOMEMLIMIT")
+	for i, k := range [...]*knob{&l.procs, &l.memory, &l.gogc} {
+		if k.lost {
+			s.GivenUp = append(s.GivenUp, [...]string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC"}[i])
+		}
 	}
 	return s
 }
@@ -161,6 +175,14 @@ func (l *Loop) Undo() {
 	l.once.Do(func() { close(l.stop) })
 	l.set.Undo()
 }
+
+// Not inlined: each would cost 30 bytes, in every program that imports snug.
+
+//go:noinline
+func lock(mu *sync.Mutex) { mu.Lock() }
+
+//go:noinline
+func unlock(mu *sync.Mutex) { mu.Unlock() }
 
 // over reports whether the loop was undone or another has taken over.
 func (l *Loop) over() bool {
@@ -185,7 +207,9 @@ func (l *Loop) run(done <-chan struct{}) {
 				l.procsChanged(<-l.changed)
 				l.notify()
 			}
-			next = 0
+			if next = 0; l.part != nil {
+				l.part.finish()
+			}
 		case <-l.stop:
 			next = 0
 		case did := <-l.changed:
@@ -202,13 +226,15 @@ func (l *Loop) run(done <-chan struct{}) {
 
 // end closes the files, marks the loop as ended, and logs the failure if there was one.
 func (l *Loop) end(failure string) {
-	l.f.Close()
-	l.mu.Lock()
+	if l.f.Close(); l.part != nil {
+		l.part.end(failure != "")
+	}
+	lock(&l.mu)
 	l.stats.Ended = true
 	if failure != "" {
 		l.stats.Failure = failure
 	}
-	l.mu.Unlock()
+	unlock(&l.mu)
 	if failure != "" {
 		fit.Say("stopped", "stopped following: "+failure)
 	}
@@ -218,9 +244,9 @@ func (l *Loop) end(failure string) {
 func (l *Loop) Contain(f func()) (ok bool) {
 	defer func() {
 		if text := FailureOf(recover(), ok); text != "" {
-			l.mu.Lock()
+			lock(&l.mu)
 			l.stats.Failure = text
-			l.mu.Unlock()
+			unlock(&l.mu)
 			ok = false
 		}
 	}()

@@ -17,8 +17,8 @@ import (
 )
 
 func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 3, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 3, memory: 512 * mib, busy: true}
 		cfg := Config{}
 		_, done := watchingAs(w, &cfg)
 		close(done)
@@ -28,7 +28,7 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
 		cfg.Plan = plan.Decide(cfg.Input)
 		cfg.Result = apply.Result{GOMAXPROCS: apply.Already, GOMEMLIMIT: apply.Already, OwnProcs: 3, OwnMemLimit: less(512 * mib)}
-		l := prepare(&cfg, w, w.machine())
+		l := w.loop(&cfg, w)
 		done = make(chan struct{})
 		go l.run(done)
 		time.Sleep(1500 * time.Millisecond)
@@ -47,8 +47,8 @@ func TestTakesOverWhatAnEarlierWatchSet(t *testing.T) {
 
 // GOMAXPROCS is in force before the goroutine that changes it reports so.
 func TestAChangeInFlightIsSnugs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, busy: true}
 		l, done := watching(w, Config{})
 		time.Sleep(2500 * time.Millisecond)
 		w.do(func() { w.late, w.quota = 3*time.Second, 5 })
@@ -65,8 +65,8 @@ func TestAChangeInFlightIsSnugs(t *testing.T) {
 
 // The runtime may have to wait for a collection, and then sets a value it read earlier.
 func TestTheRuntimeIsLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, follows: true, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, follows: true, busy: true}
 		l, done := watching(w, Config{Input: &plan.Input{Go: plan.Go{Minor: 26}}})
 		time.Sleep(2500 * time.Millisecond)
 		w.do(func() { w.follows, w.quota, w.procs = false, 4, 6 }) // 8, 6, 4 within a second
@@ -94,12 +94,10 @@ func TestTheRuntimeIsLate(t *testing.T) {
 }
 
 func TestThePlanIsWhatIsInForce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		var plans []Update
-		var l *Loop
-		var done chan struct{}
-		l, done = watching(w, Config{OnPlan: func() { plans = append(plans, l.Latest()) }})
+		l, done := watching(w, Config{OnPlan: func() { plans = append(plans, w.l.Latest()) }})
 		time.Sleep(2500 * time.Millisecond)
 		w.do(func() { w.quota, w.memory = 12, 256*mib }) // one limit grows, one shrinks
 		time.Sleep(1500 * time.Millisecond)
@@ -118,13 +116,12 @@ func TestThePlanIsWhatIsInForce(t *testing.T) {
 }
 
 func TestACallbackThatUndoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
-		var l *Loop
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		calls := 0
-		l, _ = watching(w, Config{OnPlan: func() {
+		l, _ := watching(w, Config{OnPlan: func() {
 			calls++
-			l.Undo()
+			w.l.Undo()
 			w.do(func() { w.taken = true })
 		}})
 		time.Sleep(1500 * time.Millisecond)
@@ -137,8 +134,8 @@ func TestACallbackThatUndoes(t *testing.T) {
 }
 
 func TestALongPollIsLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		l, done := watching(w, Config{Poll: time.Minute})
 		time.Sleep(61 * time.Minute)
 		if n := l.Stats().Polls; n < 60 || n > 62 {
@@ -152,28 +149,35 @@ func TestALongPollIsLong(t *testing.T) {
 }
 
 func TestUnknownGrantsNoGrowth(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 4, memory: 256 * mib, busy: true}
+	each(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 4, memory: 256 * mib, busy: true, charged: 50 * mib}
 		hints := plan.Hints{CPULimit: 14, MemoryLimit: 2048 * mib}
 		_, done := watching(w, Config{Input: &plan.Input{Hints: hints}})
+		w.do(func() { w.collected(20 * mib) })
 		time.Sleep(10500 * time.Millisecond)
+		_, before := w.knobs()
 		w.do(func() { w.quota, w.memory = 12, 1024*mib })
 		time.Sleep(time.Second) // noticed once
 		w.do(func() { w.unknown = true })
 		time.Sleep(20 * time.Second)
-		w.expect(t, 4, less(256*mib))
+		w.expect(t, 4, before)
 		w.do(func() { w.unknown = false })
 		time.Sleep(2500 * time.Millisecond)
-		w.expect(t, 4, less(256*mib))
+		if n, m := w.knobs(); n != 4 || m != before && measure == nil {
+			t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d at once", n, m)
+		}
 		time.Sleep(4 * time.Second)
-		w.expect(t, 12, less(1024*mib))
+		most := less(1024 * mib)
+		if n, m := w.knobs(); n != 12 || m < 2*before || m > most || m != most && (measure == nil || measure.Adapt == 0) {
+			t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d MiB in the end, want what the limits say", n, m/mib)
+		}
 		close(done)
-	})
+	}, nil, &Measure{}, &Measure{Adapt: Memory})
 }
 
 func TestUnknownFromTheStartKeepsWhatAnEarlierWatchSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 3, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 3, memory: 512 * mib, busy: true}
 		cfg := Config{}
 		_, done := watchingAs(w, &cfg)
 		close(done)
@@ -183,7 +187,7 @@ func TestUnknownFromTheStartKeepsWhatAnEarlierWatchSet(t *testing.T) {
 		cfg.Input.Now = plan.Now{Procs: 3, NumCPU: 16, MemLimit: less(512 * mib), OwnProcs: 3, OwnMemLimit: less(512 * mib)}
 		cfg.Plan = plan.Decide(cfg.Input)
 		cfg.Result = apply.Result{OwnProcs: 3, OwnMemLimit: less(512 * mib)}
-		l := prepare(&cfg, w, w.machine())
+		l := w.loop(&cfg, w)
 		done = make(chan struct{})
 		go l.run(done)
 		time.Sleep(10 * time.Second)
@@ -208,8 +212,8 @@ func TestLoopEnds(t *testing.T) {
 		{"reading panics", func(w *world, l *Loop, done chan struct{}) { w.do(func() { w.broken = true }) }, "broken", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &world{quota: 8, memory: 512 * mib, busy: true}
+			both(t, func(t *testing.T, measure *Measure) {
+				w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 				l, done := watching(w, Config{})
 				time.Sleep(3500 * time.Millisecond)
 				c.how(w, l, done)
@@ -218,8 +222,9 @@ func TestLoopEnds(t *testing.T) {
 				}
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
-				if s := l.Stats(); !s.Ended || s.Failure != c.failure || w.undone != c.undone {
-					t.Errorf("ended %v, failure %q, undone %d; want true, %q, %d", s.Ended, s.Failure, w.undone, c.failure, c.undone)
+				if s := l.Stats(); !s.Ended || s.Failure != c.failure || w.undone != c.undone || w.closed != (measure != nil) {
+					t.Errorf("ended %v, failure %q, undone %d, closed %v; want true, %q, %d",
+						s.Ended, s.Failure, w.undone, w.closed, c.failure, c.undone)
 				}
 			})
 		})
@@ -228,8 +233,8 @@ func TestLoopEnds(t *testing.T) {
 
 // TestSettingPanics: GOMAXPROCS is given up, and GOMEMLIMIT is still followed.
 func TestSettingPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		l, done := watching(w, Config{})
 		w.do(func() { w.quota, w.memory, w.unset = 4, 256*mib, true })
 		time.Sleep(3 * time.Second)
@@ -243,8 +248,8 @@ func TestSettingPanics(t *testing.T) {
 
 func TestACallbackThatPanics(t *testing.T) {
 	for failure, callback := range map[string]func(){"theirs": func() { panic("theirs") }, "runtime.Goexit": runtime.Goexit} {
-		synctest.Test(t, func(t *testing.T) {
-			w := &world{quota: 8, memory: 512 * mib, busy: true}
+		both(t, func(t *testing.T, measure *Measure) {
+			w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 			l, _ := watching(w, Config{OnPlan: callback})
 			time.Sleep(1500 * time.Millisecond)
 			w.do(func() { w.memory = 256 * mib })
@@ -259,8 +264,8 @@ func TestACallbackThatPanics(t *testing.T) {
 
 // TestAnErrorThatPanics: a callback may panic with an error whose Error method panics.
 func TestAnErrorThatPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		l, done := watching(w, Config{})
 		if l.Contain(func() { panic(brokenError{}) }) || l.Stats().Failure != "panic" {
 			t.Errorf("failure %q", l.Stats().Failure)
@@ -288,25 +293,25 @@ func TestALiveHeapThatDoesNotFit(t *testing.T) {
 }
 
 func TestIdleIsLookedAtLess(t *testing.T) {
-	polls := func(busy bool) (n int64) {
-		synctest.Test(t, func(t *testing.T) {
-			w := &world{quota: 8, memory: 512 * mib, busy: busy}
-			l, done := watching(w, Config{})
-			time.Sleep(10 * time.Minute)
-			n = l.Stats().Polls
-			close(done)
-		})
-		return n
-	}
-	if busy, idle := polls(true), polls(false); busy < 595 || idle > busy/3 || idle < 100 {
-		t.Errorf("%d looks in 10 minutes of work, %d in 10 idle minutes; want 600 and a quarter of it", busy, idle)
-	}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
+		l, done := watching(w, Config{})
+		time.Sleep(10 * time.Minute)
+		busy := l.Stats().Polls
+		w.do(func() { w.busy = false })
+		time.Sleep(10 * time.Minute)
+		idle := l.Stats().Polls - busy
+		if busy < 595 || idle > busy/3 || idle < 100 {
+			t.Errorf("%d looks in 10 minutes of work, %d in 10 idle minutes; want 600 and a quarter of it", busy, idle)
+		}
+		close(done)
+	})
 }
 
 // TestWhatTheProgramSetsMeanwhile: a GOMAXPROCS that the program sets after the poll is its own.
 func TestWhatTheProgramSetsMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{busy: true, slow: 400 * time.Millisecond}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, busy: true, slow: 400 * time.Millisecond}
 		l, done := watching(w, Config{})
 		time.Sleep(2500 * time.Millisecond)
 		w.do(func() { w.quota = 4 })
@@ -352,8 +357,8 @@ func TestALiveHeapBecomesSmall(t *testing.T) {
 
 // TestOneDipOfTheMachine: a smaller machine counts at the second look in a row.
 func TestOneDipOfTheMachine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{memory: 1024 * mib, host: true, busy: true}
+	each(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, memory: 1024 * mib, host: true, busy: true, charged: 64 * mib}
 		_, done := watching(w, Config{})
 		time.Sleep(500 * time.Millisecond) // between two looks
 		for range 3 {
@@ -367,9 +372,11 @@ func TestOneDipOfTheMachine(t *testing.T) {
 		}
 		w.do(func() { w.memory = 256 * mib })
 		time.Sleep(2500 * time.Millisecond)
-		w.expect(t, 16, less(256*mib))
+		if _, n := w.knobs(); n > less(256*mib) || n != less(256*mib) && (measure == nil || measure.Adapt == 0) {
+			t.Errorf("GOMEMLIMIT = %d, want at most %d", n, less(256*mib))
+		}
 		close(done)
-	})
+	}, nil, &Measure{}, &Measure{Adapt: Memory})
 }
 
 // TestSealed: once nothing more may be asked, limits are followed, and the CPU time is not asked for.
@@ -396,11 +403,10 @@ func TestOnPlanWhileLimitsFlap(t *testing.T) {
 		"too small a limit":    {&world{quota: 4, memory: 256 * mib}, &world{quota: 4, memory: 32 * mib}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &world{quota: c.a.quota, memory: c.a.memory, busy: true}
+			both(t, func(t *testing.T, measure *Measure) {
+				w := &world{measure: measure, quota: c.a.quota, memory: c.a.memory, busy: true}
 				calls, last := 0, Update{}
-				var l *Loop
-				l, done := watching(w, Config{OnPlan: func() { calls++; last = l.Latest() }})
+				l, done := watching(w, Config{OnPlan: func() { calls++; last = w.l.Latest() }})
 				for i := range 1500 {
 					to := c.a
 					if i%2 == 0 {
@@ -428,21 +434,16 @@ func TestOnPlanWhileLimitsFlap(t *testing.T) {
 // TestOnPlanWhenTheRuntimeFollows: OnPlan is called once the runtime has followed by itself, and tells what is in
 // force, not what will be.
 func TestOnPlanWhenTheRuntimeFollows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, follows: true, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, follows: true, busy: true}
 		var told []int64
-		var l *Loop
-		begun := make(chan struct{})
-		loop, done := watching(w, Config{OnPlan: func() {
-			<-begun
-			u := l.Latest()
+		_, done := watching(w, Config{OnPlan: func() {
+			u := w.l.Latest()
 			told = append(told, u.Plan.GOMAXPROCS.Value)
 			if now, _ := w.knobs(); !u.Requested && u.Plan.GOMAXPROCS.Value != now {
 				t.Errorf("told %d, in force is %d", u.Plan.GOMAXPROCS.Value, now)
 			}
 		}})
-		l = loop
-		close(begun)
 		time.Sleep(900 * time.Millisecond)
 		want := []int64{4, 8, 3, 6, 2, 7}
 		for _, quota := range want {

@@ -4,22 +4,13 @@ package follow
 
 import (
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 )
 
-const (
-	// settle is how long growth must hold before it is followed, in seconds. A resize writes
-	// the files of pod and container one after the other, and growth that is soon revoked is
-	// not worth stopping the world.
-	settle = 3
-	// flapping is the time in seconds after growth within which a shrink means that limits
-	// oscillate. Each time the wait doubles, up to maxWait.
-	flapping = 10
-	maxWait  = 60
-	// runtimeDelay is how long the runtime gets to follow by itself, in seconds: it reads its
-	// limits once a second (runtime/proc.go, sysmon).
-	runtimeDelay = 0.95
-)
+// runtimeDelay is how long the runtime gets to follow by itself, in seconds: it reads its limits
+// once a second (runtime/proc.go, sysmon).
+const runtimeDelay = 0.95
 
 // A knob is the loop's state of GOMAXPROCS or GOMEMLIMIT. Values are Ps or bytes.
 type knob struct {
@@ -32,11 +23,7 @@ type knob struct {
 	did       apply.Did
 	force     *plan.Setting // what was set or left last, and why; nil before that
 
-	// The state of growth that is waiting.
-	wish  int64
-	since float64 // when growth was first wanted; 0 = not
-	wait  float64 // seconds; 0 = settle
-	grew  float64 // when growth was last followed
+	growth law.GrowthState
 
 	left     float64 // since when a change is left to the runtime; 0 = it is not (GOMAXPROCS)
 	oddSince float64 // since when the limits do not explain its value; 0 = they do (GOMAXPROCS)
@@ -57,8 +44,6 @@ func (k *knob) begin(s *plan.Setting, did apply.Did, now, own int64, dry bool) {
 	}
 }
 
-func (k *knob) pending() bool { return k.since != 0 || k.left != 0 || k.oddSince != 0 }
-
 // foreign reports whether a knob must not be changed: it is the operator's or the program's.
 func (k *knob) foreign(s *plan.Setting) bool {
 	return k.lost || s.Leave && (s.Code == plan.EnvSet || s.Code == plan.ProgramSet || s.Code == plan.NotSupported)
@@ -70,7 +55,7 @@ func Restores(s *plan.Setting, own int64) bool {
 	return s.Leave && own != 0 && (s.Code == plan.NoLimit || s.Code == plan.TooSmall)
 }
 
-// follow returns the new value of a knob that is now, or restore for the one before snug; 0 if
+// follow returns the new value of a knob that is now, or restore for the one before snug; now if
 // there is nothing to do, or not yet. unknown means that the limit cannot be read: then nothing
 // grows. by is the value the runtime sets by itself, 0 if it does not.
 func (k *knob) follow(at float64, s *plan.Setting, now int64, unknown, dry bool, by int64) int64 {
@@ -78,53 +63,26 @@ func (k *knob) follow(at float64, s *plan.Setting, now int64, unknown, dry bool,
 	if s.Leave {
 		wish = restore
 	}
-	switch {
-	case k.foreign(s), s.Leave && !Restores(s, k.own), wish == now,
-		unknown && wish > now, dry && k.requested == wish && k.did == apply.Would:
-		k.since, k.left = 0, 0
-		return 0
-	case wish > now:
-		k.left = 0
-		return k.granted(at, wish)
+	if k.foreign(s) || s.Leave && !Restores(s, k.own) || unknown && wish > now ||
+		dry && k.requested == wish && k.did == apply.Would {
+		wish = now
 	}
-	k.shrank(at)
+	var value int64
+	k.growth, value = law.StepGrowth(k.growth, at, now, wish)
 	// The runtime follows a value it has chosen itself, and keeps doing so only if nothing
 	// else sets it.
-	if k.own == 0 && k.byRuntime && wish == by {
-		if k.left == 0 {
-			k.left = at
-		}
-		if at-k.left < runtimeDelay {
-			return 0
-		}
+	if wish >= now || k.own != 0 || !k.byRuntime || wish != by {
+		k.left = 0
+		return value
+	}
+	if k.left == 0 {
+		k.left = at
+	}
+	if at-k.left < runtimeDelay {
+		return now
 	}
 	k.left = 0
-	return wish
-}
-
-// granted returns the value that growth may reach now: the smallest wish since growth was first
-// wanted; 0 = not yet.
-func (k *knob) granted(at float64, wish int64) int64 {
-	if k.since == 0 {
-		k.wish, k.since = wish, at
-	}
-	k.wish = min(k.wish, wish)
-	if at-k.since < max(k.wait, settle) {
-		return 0
-	}
-	if at-k.grew > 30*flapping {
-		k.wait = settle
-	}
-	k.grew, k.since = at, 0
-	return k.wish
-}
-
-// shrank extends the wait if recent growth was in vain.
-func (k *knob) shrank(at float64) {
-	k.since = 0
-	if k.grew != 0 && at-k.grew < flapping {
-		k.wait = min(2*max(k.wait, settle), maxWait)
-	}
+	return value
 }
 
 // done records the result of a change to value.

@@ -4,12 +4,13 @@ package follow
 
 import (
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
 
-// Text returns a reason as one sentence without a full stop, as plan.Text does. Package watch
-// adds the laws' reasons by replacing it.
+// Text returns a reason as one sentence without a full stop, as plan.Text does. Package measure
+// replaces it, for the laws' reasons.
 var Text = plan.Text
 
 // Update is the decision in force with its results.
@@ -17,19 +18,23 @@ type Update struct {
 	Plan                   plan.Plan
 	Limits                 limits.Limits
 	GOMAXPROCS, GOMEMLIMIT apply.Did
-	GOGC                   apply.Did // only by package watch
-	Requested              bool      // GOMAXPROCS is requested and not yet in force
+	GOGC                   apply.Did   // only by a Measuring, as the next two
+	Verdict                law.Verdict // on waiting
+	Measured               bool        // there is a verdict
+	Requested              bool        // GOMAXPROCS is requested and not yet in force
 }
 
 // Latest returns the decision in force.
 func (l *Loop) Latest() Update {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	lock(&l.mu)
 	u := Update{Plan: *l.plan, Limits: l.in.Limits, Requested: l.inFlight && !l.dry}
 	if l.review == nil {
 		w := &u.Plan.Warnings
 		*w = (*w)[:len(*w):len(*w)]
 		plan.Review(l.in, &u.Plan)
+	}
+	if l.part != nil {
+		l.part.show(&u)
 	}
 	s := &u.Plan.GOMAXPROCS
 	if u.Requested && l.procs.requested != restore {
@@ -37,6 +42,7 @@ func (l *Loop) Latest() Update {
 	}
 	u.GOMAXPROCS = l.shown(&l.procs, s, u.Requested)
 	u.GOMEMLIMIT = l.shown(&l.memory, &u.Plan.GOMEMLIMIT, false)
+	unlock(&l.mu)
 	return u
 }
 

@@ -64,13 +64,15 @@ func LogTo(to Logger) func(*Update) {
 // knob logs a knob, unless a measured value moved by less than a twentieth.
 func (l *logged) knob(to Logger, i int, name string, s *plan.Setting, did apply.Did) {
 	old := &l.knobs[i]
-	if old.Code != s.Code || old.Source != s.Source || l.did[i] != did || max(old.Value-s.Value, s.Value-old.Value) > old.Value/20 {
+	if old.Code != s.Code || old.Source != s.Source || l.did[i] != did ||
+		max(old.Value-s.Value, s.Value-old.Value) > old.Value/20 {
 		l.knobs[i], l.did[i] = *s, did
 		args := []any{"knob", name}
 		if !s.Leave {
 			args = append(args, "value", s.Value)
 		}
-		to.Info("snug: decision", append(args, pairs("did", did.String(), "reason", s.Code, "file", s.Source.File, "raw", s.Source.Raw)...)...)
+		why := pairs("did", did.String(), "reason", s.Code, "file", s.Source.File, "raw", s.Source.Raw)
+		to.Info("snug: decision", append(args, why...)...)
 	}
 }
 

@@ -40,10 +40,9 @@ func TestLogTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 512 * mib, busy: true}
 		own := &logger{}
-		var l *Loop
 		log := LogTo(own)
-		own.do = func(string) { l.Latest(); l.Stats() }
-		l, done := watching(w, Config{OnPlan: func() { u := l.Latest(); log(&u) }})
+		own.do = func(string) { w.l.Latest(); w.l.Stats() }
+		_, done := watching(w, Config{OnPlan: func() { u := w.l.Latest(); log(&u) }})
 		time.Sleep(1500 * time.Millisecond)
 		w.do(func() { w.quota, w.memory = 4, 256*mib })
 		time.Sleep(1100 * time.Millisecond)

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/cgroup"
 	"github.com/snug-go/snug/internal/fit"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -14,10 +16,12 @@ import (
 // look polls once and returns the time until the next poll; 0 if there is nothing left to
 // follow.
 func (l *Loop) look() time.Duration {
-	if l.over() {
+	switch {
+	case l.over():
 		return 0
-	}
-	if l.f == nil && l.fake == nil {
+	case l.part != nil:
+		return l.part.look()
+	case l.f == nil && l.fake == nil:
 		return 0
 	}
 	// By now the import of package adapt, if any, has taken over.
@@ -39,14 +43,20 @@ func (l *Loop) step() time.Duration {
 	// Read files without the lock, so that Stats and Latest need not wait for them.
 	changed := l.limits()
 	procs, memory := l.knobs()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	lock(&l.mu)
+	defer unlock(&l.mu)
+	if l.steady() {
+		changed = true
+	}
 	moved := l.moved(at, procs)
 	if s := &l.plan.GOMEMLIMIT; s.Leave && s.Code == plan.LiveHeap && l.stats.Polls%relook == 0 {
 		// The heap may have become smaller since.
 		n := l.live()
 		changed = changed || n != l.in.Now.Live
 		l.in.Now.Live = n
+	}
+	if l.next.Memory.Soft != l.in.Limits.Memory.Soft {
+		l.in.Now.Live = 0 // it was measured at the start; measuring it again would stop the world
 	}
 	if changed || moved || memory != l.memory.seen {
 		l.decide(procs, memory, moved)
@@ -57,6 +67,22 @@ func (l *Loop) step() time.Duration {
 	l.stats.Polls++
 	l.stats.Every = every
 	return every
+}
+
+// steady keeps the last memory limit for one poll if the machine's has become smaller: lxcfs may
+// show another container's memory for a moment (canonical/lxd#11088). It reports whether it did so
+// at the last poll: the limit may have been new then.
+//
+//go:noinline
+func (l *Loop) steady() (doubted bool) {
+	m, old := &l.next.Memory, &l.in.Limits.Memory
+	doubted = l.doubt
+	l.doubt = !doubted && m.SoftSource.File == cgroup.HostMemory &&
+		(old.Soft.State == limits.None || m.Soft.N < old.Soft.N)
+	if l.doubt {
+		*m = *old
+	}
+	return doubted
 }
 
 // moved reports whether something else has changed GOMAXPROCS. If the runtime chose the value
@@ -73,7 +99,7 @@ func (l *Loop) moved(at float64, n int64) bool {
 	case k.oddSince == 0:
 		k.oddSince = at
 		return false
-	case at-k.oddSince < settle:
+	case at-k.oddSince < law.Settle:
 		return false
 	}
 	k.oddSince = 0
@@ -84,9 +110,6 @@ func (l *Loop) moved(at float64, n int64) bool {
 // GOMAXPROCS.
 func (l *Loop) decide(procs, memory int64, moved bool) {
 	now := &l.in.Now
-	if l.next.Memory.Soft != l.in.Limits.Memory.Soft {
-		now.Live = 0 // it was measured at the start; measuring it again would stop the world
-	}
 	l.in.Limits = l.next
 	now.Procs, now.OwnProcs = int(procs), int(l.procs.own)
 	now.ByRuntime = l.procs.byRuntime && l.procs.own == 0 && !moved
@@ -109,11 +132,13 @@ func (l *Loop) decide(procs, memory int64, moved bool) {
 	if l.memory.seen = memory; l.procs.oddSince == 0 {
 		l.procs.seen = procs
 	}
-	l.dirty = l.dirty || !alike(&before.GOMAXPROCS, &l.plan.GOMAXPROCS) || !alike(&before.GOMEMLIMIT, &l.plan.GOMEMLIMIT) ||
-		len(before.Warnings) != len(l.plan.Warnings)
+	l.dirty = l.dirty || !alike(&before.GOMAXPROCS, &l.plan.GOMAXPROCS) ||
+		!alike(&before.GOMEMLIMIT, &l.plan.GOMEMLIMIT) || len(before.Warnings) != len(l.plan.Warnings)
 }
 
 // alike reports whether two settings have the same effect.
+//
+//go:noinline
 func alike(a, b *plan.Setting) bool {
 	return a.Value == b.Value && a.Leave == b.Leave && (!a.Leave || a.Code == b.Code)
 }
@@ -134,13 +159,7 @@ func (k *knob) giveUp(s *plan.Setting, now int64) {
 func (l *Loop) followMemory(at float64, now int64) {
 	k, s := &l.memory, &l.plan.GOMEMLIMIT
 	value := k.follow(at, s, now, l.next.Memory.Soft.State == limits.Unknown, l.dry, 0)
-	if value == 0 {
-		l.doubt = false
-		return
-	}
-	// lxcfs may show another container's memory for a moment (canonical/lxd#11088).
-	if doubt := value < now && (s.Code == plan.HostMemory || s.Code == plan.LxcfsMemory); doubt && !l.doubt {
-		l.doubt = true
+	if value == now {
 		return
 	}
 	var did apply.Did
@@ -156,46 +175,46 @@ func (l *Loop) followMemory(at float64, now int64) {
 }
 
 func (l *Loop) followProcs(at float64, now int64) {
-	k := &l.procs
+	k, s := &l.procs, &l.plan.GOMAXPROCS
 	if l.inFlight || k.oddSince != 0 {
 		return
 	}
-	value := k.follow(at, &l.plan.GOMAXPROCS, now, l.next.CPU.Quota.State == limits.Unknown, l.dry, int64(l.plan.Runtime))
-	if value == 0 {
+	value := k.follow(at, s, now, l.next.CPU.Quota.State == limits.Unknown, l.dry, int64(l.plan.Runtime))
+	if value == now {
 		return
 	}
-	k.requested, l.inFlight, l.dirty = value, true, true
-	go l.change(int(now), value, k.byRuntime)
+	k.requested, l.asked, l.inFlight, l.dirty = value, s, true, true
+	go l.change(int(now))
 }
 
-// change sets GOMAXPROCS, or restores it, in a goroutine of its own: this can take as long as a
+// change sets GOMAXPROCS as requested, or restores it, in a goroutine of its own: this can take as long as a
 // garbage collection, and memory must not wait. A value whose setting panics is not set again.
-func (l *Loop) change(now int, value int64, byRuntime bool) {
-	did := apply.Lost
+func (l *Loop) change(now int) {
+	did, k := apply.Lost, &l.procs
 	l.Contain(func() {
-		if value == restore {
+		if k.requested == restore {
 			did = l.set.ReleaseProcs()
 			return
 		}
-		did = l.set.Procs(now, int(value), byRuntime)
+		did = l.set.Procs(now, int(k.requested), k.byRuntime)
 	})
 	l.changed <- did
 }
 
 // procsChanged records the result of change.
 func (l *Loop) procsChanged(did apply.Did) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	lock(&l.mu)
 	l.inFlight = false
 	k := &l.procs
 	if did == apply.Set || did == apply.Already {
 		k.seen, _ = l.knobs()
 	}
-	s := l.plan.GOMAXPROCS
+	s := *l.asked
 	if k.requested != restore {
 		s.Value, s.Leave = k.requested, false
 	}
 	l.record("GOMAXPROCS", k, &s, did, k.requested)
+	unlock(&l.mu)
 }
 
 // record records the result of a change to a knob.
@@ -214,29 +233,31 @@ func (l *Loop) record(name string, k *knob, s *plan.Setting, did apply.Did, valu
 		l.procs.giveUp(&l.plan.GOMAXPROCS, procs)
 		l.memory.giveUp(&l.plan.GOMEMLIMIT, memory)
 	}
-	fit.LogSetting(name, s, did)
-	l.dirty = true
+	if l.dirty = true; name != "" {
+		fit.LogSetting(name, s, did)
+	}
 }
 
 // notify calls OnPlan if what is in force has changed, or is requested: growth that is soon revoked
 // changes nothing.
 func (l *Loop) notify() {
-	l.mu.Lock()
-	dirty := l.dirty
-	l.dirty = false
-	l.mu.Unlock()
-	if dirty && l.onPlan != nil && !l.over() && l.news() {
+	lock(&l.mu)
+	dirty, news := l.dirty, l.news
+	l.dirty, l.news = false, false
+	unlock(&l.mu)
+	if dirty && l.onPlan != nil && !l.over() && (l.differs() || news) {
 		l.onPlan()
 	}
 }
 
-// news reports whether a knob or its result has changed since the last call, or there are more warnings
-// than in any. A plan that comes and goes with the limits may have one each time.
-func (l *Loop) news() bool {
+// differs reports whether a knob or its result has changed since the last call, or there are more
+// warnings than in any. A plan that comes and goes with the limits may have one each time.
+func (l *Loop) differs() bool {
 	u, told := l.Latest(), &l.told
 	n := len(u.Plan.Warnings)
-	same := u.GOMAXPROCS == told.GOMAXPROCS && u.GOMEMLIMIT == told.GOMEMLIMIT && u.Requested == told.Requested &&
-		alike(&u.Plan.GOMAXPROCS, &told.Plan.GOMAXPROCS) && alike(&u.Plan.GOMEMLIMIT, &told.Plan.GOMEMLIMIT) && n <= l.warnings
+	same := n <= l.warnings && u.Requested == told.Requested &&
+		u.GOMAXPROCS == told.GOMAXPROCS && alike(&u.Plan.GOMAXPROCS, &told.Plan.GOMAXPROCS) &&
+		u.GOMEMLIMIT == told.GOMEMLIMIT && alike(&u.Plan.GOMEMLIMIT, &told.Plan.GOMEMLIMIT)
 	l.told, l.warnings = u, max(n, l.warnings)
 	return !same
 }
@@ -261,6 +282,14 @@ type idle struct {
 
 const asked = 8
 
+// pending reports whether a knob waits for a change.
+//
+//go:noinline
+func (l *Loop) pending() bool {
+	k := &l.procs
+	return l.inFlight || k.growth.Waits() || k.left != 0 || k.oddSince != 0 || l.memory.growth.Waits()
+}
+
 // pace returns the time until the next poll, longer while the process is idle.
 func (l *Loop) pace(at float64) time.Duration {
 	i := &l.idle
@@ -277,8 +306,8 @@ func (l *Loop) pace(at float64) time.Duration {
 		}
 		i.at, i.used, i.polls = at, used, 0
 	}
-	if l.inFlight || l.procs.pending() || l.memory.pending() {
-		return min(l.poll, settle*time.Second)
+	if l.pending() {
+		return min(l.poll, law.Settle*time.Second)
 	}
 	return l.poll * time.Duration(min(1+i.looks/8, maxIdleFactor))
 }

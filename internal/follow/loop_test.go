@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/internal/apply"
+	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 )
 
 func TestShrinkAtOnceGrowthLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		l, done := watching(w, Config{})
 		w.expect(t, 8, less(512*mib))
 		time.Sleep(2500 * time.Millisecond)
@@ -25,7 +26,7 @@ func TestShrinkAtOnceGrowthLater(t *testing.T) {
 		time.Sleep(1100 * time.Millisecond)
 		w.expect(t, 4, less(256*mib))
 		w.do(func() { w.quota, w.memory = 12, 1024*mib })
-		time.Sleep(settle * time.Second)
+		time.Sleep(law.Settle * time.Second)
 		w.expect(t, 4, less(256*mib))
 		time.Sleep(1100 * time.Millisecond)
 		w.expect(t, 12, less(1024*mib))
@@ -35,15 +36,15 @@ func TestShrinkAtOnceGrowthLater(t *testing.T) {
 		close(done)
 		synctest.Wait()
 		w.expect(t, 12, less(1024*mib))
-		if s := l.Stats(); !s.Ended || w.undone != 0 {
-			t.Errorf("ended %v, undone %d; want the last values left in force", s.Ended, w.undone)
+		if s := l.Stats(); !s.Ended || w.undone != 0 || w.closed != (measure != nil) {
+			t.Errorf("ended %v, undone %d, closed %v; want the last values left in force", s.Ended, w.undone, w.closed)
 		}
 	})
 }
 
 func TestADipIsNoGrowth(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 4, memory: 256 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 4, memory: 256 * mib, busy: true}
 		_, done := watching(w, Config{})
 		for range 20 { // up for 2 s, down for 2 s
 			w.do(func() { w.quota, w.memory = 8, 512*mib })
@@ -60,8 +61,8 @@ func TestADipIsNoGrowth(t *testing.T) {
 }
 
 func TestFlappingSlowsDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 4, memory: 256 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 4, memory: 256 * mib, busy: true}
 		_, done := watching(w, Config{})
 		for range 60 {
 			w.do(func() { w.quota = 8 })
@@ -77,12 +78,10 @@ func TestFlappingSlowsDown(t *testing.T) {
 }
 
 func TestMemoryDoesNotWaitForGOMAXPROCS(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		var plans []Update
-		var l *Loop
-		var done chan struct{}
-		l, done = watching(w, Config{OnPlan: func() { plans = append(plans, l.Latest()) }})
+		_, done := watching(w, Config{OnPlan: func() { plans = append(plans, w.l.Latest()) }})
 		time.Sleep(1500 * time.Millisecond)
 		w.do(func() { w.slow, w.quota = 5*time.Second, 4 })
 		time.Sleep(time.Second)
@@ -102,8 +101,8 @@ func TestMemoryDoesNotWaitForGOMAXPROCS(t *testing.T) {
 }
 
 func TestTheRuntimeFollowsItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, follows: true, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, follows: true, busy: true}
 		_, done := watching(w, Config{Input: &plan.Input{Go: plan.Go{Minor: 26}}})
 		for _, q := range []float64{4, 6, 3.5, 12} {
 			w.do(func() { w.quota = q })
@@ -122,11 +121,11 @@ func TestTheRuntimeFollowsItself(t *testing.T) {
 }
 
 func TestForeignChangeIsGivenUpForGood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		l, done := watching(w, Config{})
 		time.Sleep(2500 * time.Millisecond)
-		w.do(func() { w.procs, w.limit = 5, 100*mib })
+		w.do(func() { w.procs, w.heap.Limit = 5, 100*mib })
 		time.Sleep(2 * time.Second)
 		w.do(func() { w.quota, w.memory = 4, 256*mib })
 		time.Sleep(20 * time.Second)
@@ -137,7 +136,7 @@ func TestForeignChangeIsGivenUpForGood(t *testing.T) {
 		if u := l.Latest(); u.Plan.GOMAXPROCS.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 5}) || u.Plan.GOMEMLIMIT.Reason != (plan.Reason{Code: plan.ProgramSet, Number: 100 * mib}) {
 			t.Errorf("plan %+v, want both the program's, 5 and 100 MiB", u.Plan)
 		}
-		w.do(func() { w.procs, w.limit = 8, less(512*mib) }) // back to what snug set
+		w.do(func() { w.procs, w.heap.Limit = 8, less(512*mib) }) // back to what snug set
 		time.Sleep(20 * time.Second)
 		w.expect(t, 8, less(512*mib))
 		close(done)
@@ -145,12 +144,12 @@ func TestForeignChangeIsGivenUpForGood(t *testing.T) {
 }
 
 func TestUnknownChangesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	each(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		_, done := watching(w, Config{})
 		time.Sleep(5 * time.Second)
 		n := len(w.log)
-		procs, memory := w.procs, w.limit
+		procs, memory := w.procs, w.heap.Limit
 		w.do(func() { w.unknown = true })
 		time.Sleep(time.Minute)
 		w.expect(t, procs, memory)
@@ -158,12 +157,12 @@ func TestUnknownChangesNothing(t *testing.T) {
 			t.Errorf("set %v", w.log[n:])
 		}
 		close(done)
-	})
+	}, nil, &Measure{}, &Measure{Adapt: Memory | CPU})
 }
 
 func TestLimitsThatGoAwayGiveBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		_, done := watching(w, Config{})
 		time.Sleep(1500 * time.Millisecond)
 		w.do(func() { w.quota, w.memory = 0, 0 })
@@ -183,16 +182,16 @@ func TestLimitsThatGoAwayGiveBack(t *testing.T) {
 }
 
 func TestDryRunTouchesNothingAndTells(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		var plans []Update
 		dry := &dryKnobs{}
 		cfg := Config{Dry: true}
 		l, _ := watchingAs(w, &cfg)
 		l.Undo()
-		cfg.OnPlan = func() { plans = append(plans, l.Latest()) }
+		cfg.OnPlan = func() { plans = append(plans, w.l.Latest()) }
 		cfg.Result.GOMAXPROCS, cfg.Result.GOMEMLIMIT = apply.Would, apply.Would
-		l = prepare(&cfg, dry, w.machine())
+		l = w.loop(&cfg, dry)
 		done := make(chan struct{})
 		go l.run(done)
 		time.Sleep(2 * time.Second)

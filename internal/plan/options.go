@@ -18,7 +18,7 @@ const (
 )
 
 // Variables lists everything the library and `snug run` read. ReadEnv reads the first ones,
-// package follow SNUG_WATCH and SNUG_POLL, package watch SNUG_ADAPT and SNUG_GC, and package
+// package follow SNUG_WATCH and SNUG_POLL, package measure SNUG_ADAPT and SNUG_GC, and package
 // fit SNUG_RUN, which `snug run` sets.
 var Variables = [...]string{"SNUG", "SNUG_ROUND", "SNUG_MIN_PROCS", "SNUG_MAX_PROCS", "SNUG_RESERVE_CPUS",
 	"SNUG_REQUEST_FACTOR", "SNUG_GOMEMLIMIT", "SNUG_WORKERS", "SNUG_CPU_LIMIT", "SNUG_CPU_REQUEST", "SNUG_MEMORY_LIMIT", "SNUG_LOG",

@@ -19,7 +19,7 @@ func main() {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		buf := make([]byte, 1<<16)
 		stacks := string(buf[:runtime.Stack(buf, true)])
-		if strings.Contains(stacks, "snug/internal/watch.") && !strings.Contains(stacks, "snug/internal/follow.") && adapt.Current().Stats().Polls > 0 {
+		if strings.Count(stacks, "snug/internal/follow.(*Loop).run(") == 1 && adapt.Current().Stats().Polls > 0 {
 			os.Stdout.WriteString("adapts\n")
 			return
 		}

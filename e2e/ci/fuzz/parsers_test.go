@@ -29,7 +29,7 @@ var exceptions = map[string]string{
 	"internal/follow.ParsePoll":                      "a variable of the operator's",
 	"internal/plan.ParseLog":                         "a variable of the operator's",
 	"internal/plan.ParseSwitch":                      "a variable of the operator's",
-	"internal/watch":                                 "a variable of the operator's",
+	"internal/measure":                               "a variable of the operator's",
 	"cmd/snug/internal/report/units.ParseGoBytes":    "it is that of package plan, which has a target",
 	"cmd/snug/internal/cli/cluster":                  "passes on to package policy, which has targets",
 	"cmd/snug/internal/diagnose/examine.readMetrics": "passes on to package promtext, which has targets",

@@ -97,7 +97,7 @@ func TestOwnTestsOnV2(t *testing.T) {
 	limits := testBinary(t, filepath.Join(root, "limits"), "amd64")
 	cgrun := testBinary(t, filepath.Join(root, "cmd/snug/internal/prove/cgrun"), "amd64")
 	sense := testBinary(t, filepath.Join(root, "internal/sense"), "amd64")
-	watch := testBinary(t, filepath.Join(root, "internal/watch"), "amd64")
+	follow := testBinary(t, filepath.Join(root, "internal/follow"), "amd64")
 	inside := map[string]map[string]string{
 		"/outer":       {"cpu.max": "200000 100000", "memory.max": "536870912"},
 		"/outer/inner": {"cpu.max": "max 100000", "memory.high": "419430400"},
@@ -112,7 +112,7 @@ func TestOwnTestsOnV2(t *testing.T) {
 		{Name: "limits in a group", Cgroup: inside, In: []string{"/outer/inner"}, Args: user, Dir: "/src/limits", Uid: 65532, Seconds: 300},
 		{Name: "limits in a namespace", Cgroup: inside, In: []string{"/outer/inner"}, Private: true, Args: reading, Dir: "/src/limits", Seconds: 300},
 		{Name: "sense", Args: []string{"/src/sense/test", "-test.v"}, Dir: "/src/sense", Seconds: 300},
-		{Name: "watch", Args: []string{"/src/watch/test", "-test.v"}, Env: []string{"SNUG_E2E=root"}, Dir: "/src/watch", Seconds: 300},
+		{Name: "follow", Args: []string{"/src/follow/test", "-test.v"}, Env: []string{"SNUG_E2E=root"}, Dir: "/src/follow", Seconds: 300},
 		{Name: "cgrun", Args: []string{"/src/cgrun/test", "-test.v", "-test.timeout=8m"}, Env: []string{"SNUG_E2E=root", "PATH=/bin"}, Dir: "/src/cgrun", Seconds: 600},
 	}
 	files := map[string]string{
@@ -121,7 +121,7 @@ func TestOwnTestsOnV2(t *testing.T) {
 		"/src/limits/test": limits,
 		"/src/cgrun/test":  cgrun,
 		"/src/sense/test":  sense,
-		"/src/watch/test":  watch,
+		"/src/follow/test": follow,
 	}
 	for _, r := range vm.Run(t, vm.Spec{Kind: v2, Files: files, Steps: steps}) {
 		t.Run(r.Name, func(t *testing.T) { allPassed(t, r) })
@@ -137,7 +137,7 @@ func TestRacesOnV2(t *testing.T) {
 	for _, toolchain := range []string{"go1.23.12", "go1.27.3"} {
 		for _, c := range []struct{ dir, run string }{
 			{"limits", "^TestRealCgroups$"},
-			{"internal/watch", "^TestFollowsALiveGroup$"},
+			{"internal/follow", "^TestFollowsALiveGroup$"},
 			{"internal/sense", "^TestKernelWait$|^TestThreads"},
 			{"adapt", "^TestWatch|^TestCurrent$|^TestRunningStats"},
 			{".", "^TestConcurrentFits$|^TestWatch(FromManySides|Undo|LeavesTheLastValues|GivesUpWhatTheProgramSets)$|^TestADryWatch|^TestALaterWatch"},

@@ -23,8 +23,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/vet"
+	"github.com/snug-go/snug/internal/measure"
 	"github.com/snug-go/snug/internal/plan"
-	"github.com/snug-go/snug/internal/watch"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -298,7 +298,7 @@ func TestEveryCodeHasText(t *testing.T) {
 	for _, e := range ofLibrary() {
 		from := limits.Source{File: "FILE", Level: "LEVEL", Raw: "RAW"}
 		if strings.Contains(e.Class, "reason") && e.Topic != "sizes" { // content has a test of its own
-			if text := watch.Text(plan.Reason{Code: e.ID, Number: 3, Source: from}, 2); text == e.ID {
+			if text := measure.Text(plan.Reason{Code: e.ID, Number: 3, Source: from}, 2); text == e.ID {
 				t.Errorf("reason %s has no text", e.ID)
 			}
 		}

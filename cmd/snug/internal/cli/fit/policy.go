@@ -12,8 +12,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/option"
 	"github.com/snug-go/snug/internal/follow"
+	"github.com/snug-go/snug/internal/measure"
 	"github.com/snug-go/snug/internal/plan"
-	"github.com/snug-go/snug/internal/watch"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -58,7 +58,7 @@ func (f *PolicyFlags) input(getenv func(string) string) (plan.Policy, plan.Hints
 	mode, bad := plan.ReadEnv(getenv, &p, &h)
 	// These variables are read by programs with snug linked in.
 	_, unread := follow.ReadEnv(getenv, new(time.Duration))
-	bad = append(append(bad, unread...), watch.ReadEnv(getenv, &watch.Config{})...)
+	bad = append(append(bad, unread...), measure.ReadEnv(getenv, &follow.Measure{})...)
 	for _, set := range f.setters {
 		set(&p, &h)
 	}

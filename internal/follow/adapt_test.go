@@ -2,41 +2,35 @@
 
 //go:build go1.25
 
-package watch
+package follow
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// collected sets a world's heap figures to those after a collection.
-func (w *world) collected(live int64) {
-	h := &w.heap
-	h.Live, h.Objects, h.Mapped = live, live+live/2, live+live/2+8*mib
-	h.Goal, h.Cycles = 2*live, h.Cycles+10
-}
-
 func TestMemoryFollowsWhatIsNotGos(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 512 * mib, busy: true, charged: 100 * mib}
-		l, done := watching(w, Config{Adapt: Memory})
+		l, done := adapting(w, Memory, Config{})
 		w.do(func() { w.collected(60 * mib) })
 		time.Sleep(20 * time.Second)
-		before := w.GOMEMLIMIT()
+		before := w.memlimit()
 		if before <= 0 || before > less(512*mib) {
 			t.Fatalf("GOMEMLIMIT %d with almost nothing beside Go, want at most nine tenths of the limit", before)
 		}
 		w.do(func() { w.charged = 300 * mib })
 		time.Sleep(2 * time.Second)
-		after := w.GOMEMLIMIT()
+		after := w.memlimit()
 		if after > 512*mib-200*mib {
 			t.Errorf("GOMEMLIMIT %d two seconds after 200 MiB more were not Go's, want it lowered by them", after)
 		}
-		if s := l.Stats(); s.Memory.NonGo < 190*mib || s.Memory.NonGo > 210*mib {
+		if s := l.Measured(); s.Memory.NonGo < 190*mib || s.Memory.NonGo > 210*mib {
 			t.Errorf("stats say %d bytes are not Go's, want 200 MiB", s.Memory.NonGo)
 		}
 		if u := l.Latest(); u.Plan.GOMEMLIMIT.Value != after || u.Plan.GOMEMLIMIT.Code == plan.MemoryMax {
@@ -44,7 +38,7 @@ func TestMemoryFollowsWhatIsNotGos(t *testing.T) {
 		}
 		w.do(func() { w.charged = 100 * mib })
 		time.Sleep(10 * time.Minute)
-		if late := w.GOMEMLIMIT(); late < before*9/10 {
+		if late := w.memlimit(); late < before*9/10 {
 			t.Errorf("GOMEMLIMIT %d ten minutes after they went, want about %d again", late, before)
 		}
 		close(done)
@@ -55,7 +49,8 @@ func TestTheAlarmIsRaisedWithoutAdapting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 512 * mib, busy: true}
 		var levels []law.Level
-		_, done := watching(w, Config{OnPressure: func(s *Stats) { levels = append(levels, s.Level) }})
+		w.measure = &Measure{OnPressure: func(s *Measured) { levels = append(levels, s.Level) }}
+		_, done := watching(w, Config{})
 		w.do(func() { w.collected(60 * mib) })
 		time.Sleep(5 * time.Second)
 		tight := func(percent int64) {
@@ -95,7 +90,7 @@ func TestNoLimitsNothingChanges(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{busy: busy, charged: 80 * mib}
-			_, done := watching(w, Config{Adapt: Memory | GC | CPU})
+			_, done := adapting(w, Memory|GC|CPU, Config{})
 			w.do(func() { w.collected(30 * mib) })
 			for range 60 {
 				time.Sleep(time.Minute)
@@ -117,7 +112,7 @@ func TestGCIsPlanned(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{quota: 8, memory: memory, busy: true, charged: 60 * mib}
 			w.heap.GOGC = 100
-			l, done := watching(w, Config{Adapt: GC})
+			l, done := adapting(w, GC, Config{})
 			w.do(func() { w.collected(30 * mib) })
 			time.Sleep(15 * time.Second)
 			if s := l.Latest().Plan.GOGC; s.Code != want || !s.Leave {
@@ -129,14 +124,14 @@ func TestGCIsPlanned(t *testing.T) {
 }
 
 func TestALimitThatKeepsGrowingIsFollowed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 2, memory: 256 * mib, busy: true}
+	both(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 2, memory: 256 * mib, busy: true}
 		_, done := watching(w, Config{})
 		for range 20 {
 			time.Sleep(time.Second)
 			w.do(func() { w.quota, w.memory = w.quota+0.5, w.memory+10*mib })
 		}
-		if n, m := w.GOMAXPROCS(), w.GOMEMLIMIT(); n < 8 || m < less(370*mib) {
+		if n, m := w.gomaxprocs(), w.memlimit(); n < 8 || m < less(370*mib) {
 			t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d after 20 s of growth to 12 cores and 456 MiB, want most of it", n, m)
 		}
 		close(done)
@@ -147,14 +142,14 @@ func TestAPanicEndsAdapting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{quota: 8, memory: 512 * mib, busy: true, charged: 200 * mib}
 		fail := false
-		l, _ := watching(w, Config{Adapt: Memory, OnPlan: func(Update) {
+		l, _ := adapting(w, Memory, Config{OnPlan: func() {
 			if fail {
 				panic("theirs")
 			}
 		}})
 		w.do(func() { w.collected(60 * mib) })
 		time.Sleep(20 * time.Second)
-		if w.GOMEMLIMIT() == less(512*mib) {
+		if w.memlimit() == less(512*mib) {
 			t.Fatal("nothing was adapted")
 		}
 		fail = true
@@ -171,7 +166,7 @@ func TestAPanicEndsAdapting(t *testing.T) {
 func TestALimitThatComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{memory: 512 * mib, busy: true, charged: 100 * mib}
-		_, done := watching(w, Config{Adapt: Memory})
+		_, done := adapting(w, Memory, Config{})
 		w.do(func() { w.collected(60 * mib) })
 		time.Sleep(20 * time.Second)
 		w.do(func() { w.memory = 0 })
@@ -188,12 +183,10 @@ func TestALimitThatComesBack(t *testing.T) {
 func TestAHintThatBeginsToDecide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{memory: 800 * mib, busy: true, charged: 400 * mib}
-		cfg := Config{Adapt: Memory}
-		cfg.Input.Hints.MemoryLimit = 1024 * mib
-		l, done := watching(w, cfg)
+		l, done := adapting(w, Memory, Config{Input: &plan.Input{Hints: plan.Hints{MemoryLimit: 1024 * mib}}})
 		w.do(func() { w.collected(60 * mib) })
 		time.Sleep(20 * time.Second)
-		if n := w.GOMEMLIMIT(); n > 500*mib || len(l.Latest().Plan.Warnings) != 0 {
+		if n := w.memlimit(); n > 500*mib || len(l.Latest().Plan.Warnings) != 0 {
 			t.Errorf("GOMEMLIMIT %d, warnings %v; want room for 300 MiB, and none", n, l.Latest().Plan.Warnings)
 		}
 		w.do(func() { w.memory = 2048 * mib })
@@ -201,6 +194,72 @@ func TestAHintThatBeginsToDecide(t *testing.T) {
 		w.expect(t, 16, less(1024*mib))
 		if all := l.Latest().Plan.Warnings; len(all) != 1 || all[0].Code != plan.NotMeasured {
 			t.Errorf("warnings %v, want that nothing is measured", all)
+		}
+		close(done)
+	})
+}
+
+// A live heap above the limit moves GOMEMLIMIT, but never below what the limit alone gives.
+func TestALiveHeapThatFitsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{memory: 512 * mib, busy: true}
+		heap := func(live int64) {
+			w.do(func() {
+				w.heap.Live, w.heap.Objects, w.heap.Mapped, w.heap.Goal = live, live, live+8*mib, 2*live
+				w.heap.Cycles++
+			})
+		}
+		l, done := adapting(w, 0, Config{})
+		heap(300 * mib)
+		time.Sleep(2500 * time.Millisecond)
+		w.do(func() { w.memory = 256 * mib })
+		time.Sleep(2 * time.Second)
+		if got := w.memlimit(); got < 300*mib || got > 400*mib {
+			t.Errorf("GOMEMLIMIT = %d MiB beside 300 MiB of live heap", got/mib)
+		}
+		u := l.Latest()
+		if s := u.Plan.GOMEMLIMIT; s.Value != w.memlimit() || s.Leave || s.Code != plan.LiveHeap || u.GOMEMLIMIT != apply.Set {
+			t.Errorf("the plan is %+v, %v", s, u.GOMEMLIMIT)
+		}
+		heap(100 * mib)
+		time.Sleep(5 * time.Second)
+		w.expect(t, 16, less(256*mib))
+		close(done)
+	})
+}
+
+func TestMeasuredAndAskedForAreTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{memory: 512 * mib, busy: true}
+		l, done := adapting(w, Memory, Config{Input: &plan.Input{Policy: plan.Policy{Memory: plan.Memory{Percent: 50}}}})
+		w.do(func() {
+			w.charged = 150 * mib
+			w.heap = law.Heap{Mapped: 100 * mib, Live: 40 * mib, Objects: 60 * mib, Goal: 80 * mib, Cycles: 5, GOGC: 100, Limit: w.heap.Limit}
+		})
+		time.Sleep(3 * time.Second)
+		w.do(func() { w.memory = 520 * mib }) // the plan is made again
+		time.Sleep(8 * time.Second)
+		if u := l.Latest(); u.Plan.GOMEMLIMIT.Value != 260*mib || u.Plan.GOMEMLIMIT.Code != plan.MemoryMax {
+			t.Errorf("GOMEMLIMIT %+v, want the requested value and its reason", u.Plan.GOMEMLIMIT)
+		}
+		close(done)
+	})
+}
+
+func TestGOGCInForceIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{quota: 8, memory: 2048 * mib, busy: true, charged: 200 * mib}
+		l, done := adapting(w, GC, Config{})
+		for range 60 {
+			w.do(func() { w.collected(60 * mib) })
+			time.Sleep(time.Second)
+		}
+		w.do(func() { w.quota = 4 })
+		time.Sleep(5 * time.Second)
+		var gogc int64
+		w.do(func() { gogc = w.heap.GOGC })
+		if u := l.Latest(); gogc <= 100 || u.Plan.GOGC.Value != gogc || u.GOGC != apply.Set {
+			t.Errorf("GOGC = %d, plan %+v (%v)", gogc, u.Plan.GOGC, u.GOGC)
 		}
 		close(done)
 	})

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package watch
+package measure
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/snug-go/snug/internal/follow"
+)
 
 func TestReadEnvGC(t *testing.T) {
 	for text, want := range map[string]float64{
@@ -11,7 +15,7 @@ func TestReadEnvGC(t *testing.T) {
 		"0.9%": 0.03, "51%": 0.03, "-5%": 0.03, "5": 0.03, "%": 0.03, "NaN%": 0.03, "off": 0.03,
 		"cost": 0.03, "cost:5%": 0.03, "headroom": 0.03, "headroom:4": 0.03,
 	} {
-		c := Config{}
+		c := follow.Measure{}
 		c.GC.Share = 0.03
 		bad := ReadEnv(func(name string) string {
 			if name == "SNUG_GC" {

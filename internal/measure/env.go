@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package watch
+package measure
 
 import (
 	"strconv"
 	"strings"
 
+	"github.com/snug-go/snug/internal/follow"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -16,9 +17,9 @@ const (
 	MaxShare = 0.5
 )
 
-// ReadEnv reads the variables that control adaptation; follow.ReadEnv reads those that control
-// following.
-func ReadEnv(getenv func(string) string, c *Config) (bad []limits.Warning) {
+// ReadEnv reads SNUG_ADAPT and SNUG_GC, which override the program's options. An
+// invalid one is reported and ignored.
+func ReadEnv(getenv func(string) string, m *follow.Measure) (bad []limits.Warning) {
 	for _, name := range [...]string{"SNUG_ADAPT", "SNUG_GC"} {
 		text := getenv(name)
 		if text == "" {
@@ -27,12 +28,12 @@ func ReadEnv(getenv func(string) string, c *Config) (bad []limits.Warning) {
 		ok := false
 		switch name {
 		case "SNUG_ADAPT":
-			var parts Parts
+			var parts follow.Parts
 			if parts, ok = parseParts(text); ok {
-				c.Adapt = parts
+				m.Adapt = parts
 			}
 		case "SNUG_GC":
-			ok = parseShare(text, &c.GC.Share)
+			ok = parseShare(text, &m.GC.Share)
 		}
 		if !ok {
 			plan.Warn(&bad, plan.EnvInvalid, &limits.Source{File: name, Raw: text}, 0)
@@ -41,26 +42,19 @@ func ReadEnv(getenv func(string) string, c *Config) (bad []limits.Warning) {
 	return bad
 }
 
-// Warn adds a warning if memory is to be measured but may belong to other processes.
-func (c *Config) Warn(all *[]limits.Warning, in *plan.Input) {
-	if c.Adapt&(Memory|GC) != 0 && shared(in, in.Limits.Memory.Soft) {
-		plan.Warn(all, plan.NotMeasured, &limits.Source{}, 0)
-	}
-}
-
 // parseParts parses "memory,gc,cpu" in any order, or "none".
-func parseParts(text string) (all Parts, ok bool) {
+func parseParts(text string) (all follow.Parts, ok bool) {
 	if on, ok := plan.ParseSwitch(text); text == "none" || ok && !on {
 		return 0, true
 	}
 	for _, name := range strings.Split(text, ",") {
 		switch strings.TrimSpace(name) {
 		case "memory":
-			all |= Memory
+			all |= follow.Memory
 		case "gc":
-			all |= GC
+			all |= follow.GC
 		case "cpu":
-			all |= CPU
+			all |= follow.CPU
 		default:
 			return 0, false
 		}

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package watch
+package measure
 
 import (
 	"strconv"
 
-	"github.com/snug-go/snug/internal/follow"
 	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 )
-
-func init() { follow.Text = Text }
 
 // Text returns a reason of the plan or of a law as one sentence without a full stop. value is
 // the resulting number.
