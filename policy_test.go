@@ -287,8 +287,8 @@ func TestFileLengths(t *testing.T) {
 // mostLines holds the most lines of product code in each group, by the beginning of the path; the longest that fits counts.
 // Raise a number only in a commit of its own that says what was given in return.
 var mostLines = map[string]int{
-	"":                            14040, // the library
-	"contrib/":                    740,
+	"":                            14010, // the library
+	"contrib/":                    720,
 	"cmd/snug/":                   650,
 	"cmd/snug/vet/":               3050,
 	"cmd/snug/internal/cli/":      8540,

@@ -131,7 +131,7 @@ func Watch(ctx context.Context, o Options) (*Watcher, error) {
 	notify := func() {
 		u := w.loop.Latest()
 		if log(&u); o.OnPlan != nil {
-			o.OnPlan(public(&u))
+			o.OnPlan(w.public(&u))
 		}
 	}
 	if o.OnPlan != nil || o.Log != nil {
@@ -195,10 +195,10 @@ func (w *Watcher) Plan() Plan {
 	case w == nil:
 		return Plan{Verdict: VerdictUnknown}
 	case w.loop == nil:
-		return public(&follow.Update{Plan: *plan.Nothing(plan.Disabled)})
+		return w.public(&follow.Update{Plan: *plan.Nothing(plan.Disabled)})
 	}
 	u := w.loop.Latest()
-	return public(&u)
+	return w.public(&u)
 }
 
 // Undo ends following and restores each knob that still holds the value snug gave it. It does
@@ -210,7 +210,8 @@ func (w *Watcher) Undo() {
 	}
 }
 
-func public(u *follow.Update) Plan {
+// public converts an update to the public Plan.
+func (w *Watcher) public(u *follow.Update) Plan {
 	p := Plan{GOGC: setting(&u.Plan.GOGC, u.GOGC), Verdict: VerdictUnknown}
 	p.GOMAXPROCS = setting(&u.Plan.GOMAXPROCS, u.GOMAXPROCS)
 	p.GOMEMLIMIT = setting(&u.Plan.GOMEMLIMIT, u.GOMEMLIMIT)
@@ -221,8 +222,10 @@ func public(u *follow.Update) Plan {
 	if n := u.Plan.Runtime; n > 0 {
 		p.Runtime = limits.Of(n)
 	}
-	if u.Measured {
-		p.Verdict = Verdict(u.Verdict.String())
+	if w.loop != nil {
+		if v, ok := w.loop.Verdict(); ok {
+			p.Verdict = Verdict(v.String())
+		}
 	}
 	return p
 }

@@ -136,22 +136,9 @@ func (s scrape) flag(m *metric, is bool, labels ...string) {
 	s.number(m, v, labels...)
 }
 
-// oneOf sends 1 for the state that holds and 0 for every other in the list, so that each is a series
-// from the first scrape on. A state that is not in the list follows it.
-func (s scrape) oneOf(m *metric, states []string, holds string) {
-	found := false
-	for _, state := range states {
-		s.flag(m, state == holds, state)
-		found = found || state == holds
-	}
-	if !found {
-		s.flag(m, true, holds)
-	}
-}
-
-// set sends 1 for each state in the list that holds and 0 for the others. It sends 1 once for each
-// that holds and is not in the list.
-func (s scrape) set(m *metric, states, hold []string) {
+// set sends 1 for each state in the list that holds and 0 for the others, so that each is a series
+// from the first scrape on. It sends 1 once for each that holds and is not in the list.
+func (s scrape) set(m *metric, states []string, hold ...string) {
 	seen := make(map[string]bool, len(hold))
 	for _, state := range hold {
 		seen[state] = true
@@ -181,7 +168,7 @@ func (s scrape) watcher(x *snug.Stats) {
 	if x.Every > 0 {
 		s.number(interval, x.Every.Seconds())
 	}
-	s.set(givenUp, knobs, x.GivenUp)
+	s.set(givenUp, knobs, x.GivenUp...)
 }
 
 // unmeasured sends what needs no measurement: the limits, and the knobs as the runtime has them.
@@ -205,7 +192,7 @@ func (s scrape) memory(x *adapt.MemoryStats) {
 	s.knob(gomemlimit, x.GOMEMLIMIT)
 	value(s, effectiveGOGC, x.EffectiveGOGC)
 	if int(x.Pressure) < len(levels) {
-		s.oneOf(pressure, levels, levels[x.Pressure])
+		s.set(pressure, levels, levels[x.Pressure])
 	}
 }
 
@@ -230,7 +217,7 @@ func (s scrape) cpu(x *adapt.CPUStats) {
 	if v == "" {
 		v = adapt.VerdictUnknown
 	}
-	s.oneOf(verdict, verdicts, string(v))
+	s.set(verdict, verdicts, string(v))
 	s.flag(raised, x.Raised)
 }
 
@@ -244,5 +231,5 @@ func (s scrape) plan(p *adapt.Plan) {
 	for _, w := range p.Warnings {
 		codes = append(codes, w.Code)
 	}
-	s.set(warning, nil, codes)
+	s.set(warning, nil, codes...)
 }

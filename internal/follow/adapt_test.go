@@ -5,6 +5,7 @@
 package follow
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/snug-go/snug/internal/apply"
 	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
+	"github.com/snug-go/snug/limits"
 )
 
 func TestMemoryFollowsWhatIsNotGos(t *testing.T) {
@@ -123,42 +125,70 @@ func TestGCIsPlanned(t *testing.T) {
 	}
 }
 
-func TestALimitThatKeepsGrowingIsFollowed(t *testing.T) {
-	both(t, func(t *testing.T, measure *Measure) {
-		w := &world{measure: measure, quota: 2, memory: 256 * mib, busy: true}
-		_, done := watching(w, Config{})
-		for range 20 {
-			time.Sleep(time.Second)
-			w.do(func() { w.quota, w.memory = w.quota+0.5, w.memory+10*mib })
+// TestMeasuredNothing: before the first poll all figures are unknown.
+func TestMeasuredNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{memory: 512 * mib}
+		l, done := adapting(w, Memory, Config{})
+		s := l.Measured()
+		unknown := law.Heap{Mapped: -1, Limit: -1, GOGC: -1}
+		if s.Limit.State != limits.Unknown || s.Used != -1 || s.Heap != unknown || s.Memory.NonGo != -1 ||
+			s.Memory.Peak != -1 || !math.IsNaN(s.GC.Share) || s.Procs != 0 || s.Every != DefaultPoll {
+			t.Errorf("%+v", s)
 		}
-		if n, m := w.gomaxprocs(), w.memlimit(); n < 8 || m < less(370*mib) {
-			t.Errorf("GOMAXPROCS = %d, GOMEMLIMIT = %d after 20 s of growth to 12 cores and 456 MiB, want most of it", n, m)
+		time.Sleep(1500 * time.Millisecond)
+		s = l.Measured()
+		if s.Limit != limits.Of[int64](512*mib) || s.Used != -1 || s.Memory.NonGo != -1 || s.Procs != 16 || s.Cores != 16 {
+			t.Errorf("after a poll %+v", s)
+		}
+		w.do(func() { w.memory = 0 })
+		time.Sleep(time.Second)
+		if s := l.Measured(); s.Limit != limits.NoLimit[int64]() {
+			t.Errorf("the limit is %v, want none", s.Limit)
 		}
 		close(done)
 	})
 }
 
+// TestManyThreads: how long threads wait is read each ten seconds, but takes at most a 2000th of a CPU.
+func TestManyThreads(t *testing.T) {
+	for threads, want := range map[int]int{10: 61, 1040: 61, 1050: 31, 9900: 7, 100_000: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{busy: true, threads: threads}
+			_, done := adapting(w, 0, Config{})
+			time.Sleep(10*time.Minute + 1500*time.Millisecond)
+			close(done)
+			synctest.Wait()
+			if w.waits != want {
+				t.Errorf("%d threads: read %d times in 10 minutes, want %d", threads, w.waits, want)
+			}
+		})
+	}
+}
+
 func TestAPanicEndsAdapting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{quota: 8, memory: 512 * mib, busy: true, charged: 200 * mib}
+		w := &world{quota: 8, memory: 1024 * mib, busy: true, charged: 300 * mib}
 		fail := false
-		l, _ := adapting(w, Memory, Config{OnPlan: func() {
+		l, _ := adapting(w, Memory|GC, Config{OnPlan: func() {
 			if fail {
 				panic("theirs")
 			}
 		}})
-		w.do(func() { w.collected(60 * mib) })
-		time.Sleep(20 * time.Second)
-		if w.memlimit() == less(512*mib) {
-			t.Fatal("nothing was adapted")
+		for range 30 {
+			w.do(func() { w.collected(60 * mib) })
+			time.Sleep(time.Second)
+		}
+		if w.memlimit() == less(1024*mib) || w.heap.GOGC == 100 {
+			t.Fatalf("not adapted: GOMEMLIMIT %d, GOGC %d", w.memlimit(), w.heap.GOGC)
 		}
 		fail = true
-		w.do(func() { w.charged = 300 * mib })
+		w.do(func() { w.charged = 500 * mib })
 		time.Sleep(5 * time.Second)
-		if s := l.Stats(); !s.Ended || s.Failure != "theirs" {
-			t.Errorf("ended %v, failure %q", s.Ended, s.Failure)
+		if s := l.Stats(); !s.Ended || s.Failure != "theirs" || w.heap.GOGC != 100 {
+			t.Errorf("ended %v, failure %q, GOGC %d", s.Ended, s.Failure, w.heap.GOGC)
 		}
-		w.expect(t, 8, less(512*mib))
+		w.expect(t, 8, less(1024*mib))
 	})
 }
 

@@ -16,14 +16,14 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Config configures a Loop, which takes ownership of Input and Plan.
+// Config configures a Loop, which takes ownership of it, Input and Plan.
 type Config struct {
 	Input  *plan.Input      // the input of the first decision
 	Plan   *plan.Plan       // the first decision
 	Limits *limits.Follower // has read its limits; closed when the loop ends; nil if there are none to read
 	Result apply.Result     // what was done about it
 	Dry    bool             // change nothing
-	Poll   time.Duration
+	Poll   time.Duration    // 0 = DefaultPoll
 
 	// Review adds warnings to each plan but the first, as plan.Review does. If it is nil, Latest does.
 	Review func(*plan.Input, *plan.Plan)
@@ -82,14 +82,10 @@ type setter interface {
 // short-lived one beside it is (*Loop).change, which waits while GOMAXPROCS changes.
 type Loop struct {
 	set     setter
-	dry     bool
-	poll    time.Duration
-	onPlan  func()
-	review  func(*plan.Input, *plan.Plan)
+	cfg     *Config
 	start   time.Time
-	f       *limits.Follower // nil if limits cannot be read
-	fake    *machine         // a test's; a table of functions for this process would be more code
-	part    part             // nil without measurements
+	fake    *machine // a test's; a table of functions for this process would be more code
+	part    part     // nil without measurements
 	stop    chan struct{}
 	once    sync.Once
 	changed chan apply.Did // from change
@@ -99,8 +95,7 @@ type Loop struct {
 	warnings int    // at most, in told
 
 	mu            sync.Mutex // guards all fields below, which other goroutines read
-	in            *plan.Input
-	plan          *plan.Plan
+	plan          *plan.Plan // and what cfg.Input points to
 	next          limits.Limits
 	procs, memory knob
 	gogc          knob          // only a Measuring changes it
@@ -122,14 +117,13 @@ func New(cfg *Config) *Loop {
 
 func prepare(cfg *Config, set setter, m *machine) *Loop {
 	l := &Loop{
-		set: set, f: cfg.Limits, fake: m, dry: cfg.Dry, poll: cfg.Poll, onPlan: cfg.OnPlan, review: cfg.Review,
-		start: time.Now(), stop: make(chan struct{}), changed: make(chan apply.Did, 1),
-		in: cfg.Input, plan: cfg.Plan,
+		set: set, cfg: cfg, plan: cfg.Plan, fake: m, start: time.Now(),
+		stop: make(chan struct{}), changed: make(chan apply.Did, 1),
 	}
-	if l.poll == 0 {
-		l.poll = DefaultPoll
+	if l.cfg.Poll == 0 {
+		l.cfg.Poll = DefaultPoll
 	}
-	l.stats.Every = l.poll
+	l.stats.Every = l.cfg.Poll
 	now, r := &cfg.Input.Now, &cfg.Result
 	l.procs.begin(&l.plan.GOMAXPROCS, r.GOMAXPROCS, int64(now.Procs), int64(r.OwnProcs), cfg.Dry)
 	l.memory.begin(&l.plan.GOMEMLIMIT, r.GOMEMLIMIT, now.MemLimit, r.OwnMemLimit, cfg.Dry)
@@ -137,7 +131,7 @@ func prepare(cfg *Config, set setter, m *machine) *Loop {
 	l.procs.byRuntime = !l.procs.foreign(&l.plan.GOMAXPROCS) &&
 		(now.Procs == cfg.Plan.Runtime || now.Procs == now.NumCPU ||
 			now.Procs == cfg.Input.Limits.CPU.Affinity.N || now.Procs == now.OwnProcs)
-	if l.onPlan != nil {
+	if l.cfg.OnPlan != nil {
 		l.differs() // Watch tells of it
 	}
 	return l
@@ -149,7 +143,7 @@ func (l *Loop) Start(done <-chan struct{}) {
 	l.stats.Ended = false
 	unlock(&l.mu)
 	if !l.over() {
-		register(l, l.dry)
+		register(l, l.cfg.Dry)
 	}
 	go l.run(done)
 }
@@ -199,8 +193,8 @@ func (l *Loop) run(done <-chan struct{}) {
 	returned := false
 	defer func() { l.end(FailureOf(recover(), returned)) }()
 	// Not at once: do not slow down a program that is starting, or ends soon.
-	timer := time.NewTimer(min(l.poll, DefaultPoll))
-	for next := l.poll; next > 0; {
+	timer := time.NewTimer(min(l.cfg.Poll, DefaultPoll))
+	for next := l.cfg.Poll; next > 0; {
 		select {
 		case <-done:
 			if l.inFlight { // the last callback must report what is in force
@@ -226,7 +220,7 @@ func (l *Loop) run(done <-chan struct{}) {
 
 // end closes the files, marks the loop as ended, and logs the failure if there was one.
 func (l *Loop) end(failure string) {
-	if l.f.Close(); l.part != nil {
+	if l.cfg.Limits.Close(); l.part != nil {
 		l.part.end(failure != "")
 	}
 	lock(&l.mu)

@@ -14,10 +14,10 @@ const goDefault = 100
 
 // foundGC records the GOGC in force without snug. One set by the program stays the program's.
 func (m *Measuring) foundGC() {
-	if m.cfg.GC.Base == 0 {
-		m.cfg.GC.Base = m.heap.GOGC
+	if m.more.GC.Base == 0 {
+		m.more.GC.Base = m.heap.GOGC
 	}
-	if m.cfg.Adapt&GC != 0 && m.heap.GOGC != goDefault && m.in.Env.GOGC == "" && !m.in.Policy.Override {
+	if m.more.Adapt&GC != 0 && m.heap.GOGC != goDefault && m.cfg.Input.Env.GOGC == "" && !m.cfg.Input.Policy.Override {
 		m.gogc.lost = true
 	}
 }
@@ -25,8 +25,8 @@ func (m *Measuring) foundGC() {
 // followGC sets GOGC to the GC law's value.
 func (m *Measuring) followGC(at float64) {
 	k, now := &m.gogc, m.heap.GOGC
-	policy := m.cfg.GC
-	touch := m.cfg.Adapt&GC != 0 && !k.lost && policy.Base > 0 && m.in.Env.GOGC == ""
+	policy := m.more.GC
+	touch := m.more.Adapt&GC != 0 && !k.lost && policy.Base > 0 && m.cfg.Input.Env.GOGC == ""
 	switch {
 	case k.own != 0 && now == k.own || k.own == 0 && now == policy.Base:
 		k.oddSince = 0
@@ -35,14 +35,14 @@ func (m *Measuring) followGC(at float64) {
 		k.oddSince, touch = at, false
 	case at-k.oddSince >= law.Settle:
 		k.own = 0
-		k.lost = k.lost || m.cfg.Adapt&GC != 0
+		k.lost = k.lost || m.more.Adapt&GC != 0
 		fallthrough
 	default:
 		touch = false
 	}
 	policy.On = touch
 	x := law.GCSample{At: at, Limit: m.memoryLimit(), Used: m.used, Heap: m.heap, CPU: m.cpu}
-	if shared(m.in) {
+	if shared(m.cfg.Input) {
 		x.Used = -1
 	}
 	m.collector, m.gc = law.StepGC(m.collector, x, policy)
@@ -65,7 +65,7 @@ func (m *Measuring) followGC(at float64) {
 // gcSetting returns the decision about GOGC.
 func (m *Measuring) gcSetting() plan.Setting {
 	s, k := m.plan.GOGC, &m.gogc
-	if text := m.in.Env.GOGC; m.cfg.Adapt&GC != 0 && text != "" && s.Leave {
+	if text := m.cfg.Input.Env.GOGC; m.more.Adapt&GC != 0 && text != "" && s.Leave {
 		s.Reason = plan.Reason{Code: plan.EnvSet, Source: limits.Source{File: "GOGC", Raw: text}}
 		return s
 	}

@@ -82,7 +82,11 @@ func TestTheRuntimeIsLate(t *testing.T) {
 		}
 		// The program's own value stays.
 		w.do(func() { w.follows, w.procs = false, 7 })
-		time.Sleep(8 * time.Second)
+		time.Sleep(3 * time.Second)
+		if lost := l.Stats().GivenUp; lost != nil {
+			t.Errorf("given up %v at once", lost)
+		}
+		time.Sleep(5 * time.Second)
 		w.do(func() { w.quota = 3 })
 		time.Sleep(8 * time.Second)
 		w.expect(t, 7, plan.NoMemLimit)
@@ -297,7 +301,10 @@ func TestIdleIsLookedAtLess(t *testing.T) {
 		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
 		l, done := watching(w, Config{})
 		time.Sleep(10 * time.Minute)
-		busy := l.Stats().Polls
+		busy, asked := l.Stats().Polls, w.asked
+		if measure == nil && asked != int(busy)/8 {
+			t.Errorf("asked %d times for the CPU time in %d polls", asked, busy)
+		}
 		w.do(func() { w.busy = false })
 		time.Sleep(10 * time.Minute)
 		idle := l.Stats().Polls - busy
@@ -305,6 +312,21 @@ func TestIdleIsLookedAtLess(t *testing.T) {
 			t.Errorf("%d looks in 10 minutes of work, %d in 10 idle minutes; want 600 and a quarter of it", busy, idle)
 		}
 		close(done)
+	})
+}
+
+// TestALittleWork: a hundredth of a core and less is idle.
+func TestALittleWork(t *testing.T) {
+	both(t, func(t *testing.T, measure *Measure) {
+		for load, most := range map[float64]bool{0.02: true, 0.011: true, 0.009: false, 0.005: false} {
+			w := &world{measure: measure, quota: 8, load: load}
+			l, done := watching(w, Config{})
+			time.Sleep(10 * time.Minute)
+			if n := l.Stats().Polls; (n > 500) != most {
+				t.Errorf("%v of a core: %d looks in 10 minutes", load, n)
+			}
+			close(done)
+		}
 	})
 }
 

@@ -4,7 +4,6 @@ package follow
 
 import (
 	"github.com/snug-go/snug/internal/apply"
-	"github.com/snug-go/snug/internal/law"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
 )
@@ -18,20 +17,18 @@ type Update struct {
 	Plan                   plan.Plan
 	Limits                 limits.Limits
 	GOMAXPROCS, GOMEMLIMIT apply.Did
-	GOGC                   apply.Did   // only by a Measuring, as the next two
-	Verdict                law.Verdict // on waiting
-	Measured               bool        // there is a verdict
-	Requested              bool        // GOMAXPROCS is requested and not yet in force
+	GOGC                   apply.Did // only by a Measuring
+	Requested              bool      // GOMAXPROCS is requested and not yet in force
 }
 
 // Latest returns the decision in force.
 func (l *Loop) Latest() Update {
 	lock(&l.mu)
-	u := Update{Plan: *l.plan, Limits: l.in.Limits, Requested: l.inFlight && !l.dry}
-	if l.review == nil {
+	u := Update{Plan: *l.plan, Limits: l.cfg.Input.Limits, Requested: l.inFlight && !l.cfg.Dry}
+	if l.cfg.Review == nil {
 		w := &u.Plan.Warnings
 		*w = (*w)[:len(*w):len(*w)]
-		plan.Review(l.in, &u.Plan)
+		plan.Review(l.cfg.Input, &u.Plan)
 	}
 	if l.part != nil {
 		l.part.show(&u)
@@ -53,13 +50,13 @@ func (l *Loop) shown(k *knob, s *plan.Setting, inFlight bool) apply.Did {
 	switch {
 	case k.lost:
 		return apply.Lost
-	case s.Leave && (l.dry || !Restores(s, k.own)):
+	case s.Leave && (l.cfg.Dry || !Restores(s, k.own)):
 		return apply.Left
 	case s.Value == now && (k.did == apply.Left || k.did == apply.Would):
 		return apply.Already
 	case s.Value == now, inFlight:
 		return k.did
-	case l.dry:
+	case l.cfg.Dry:
 		return apply.Would
 	}
 	if k.force != nil && (k.force.Value == now || k.left != 0) {

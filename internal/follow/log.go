@@ -61,11 +61,16 @@ func LogTo(to Logger) func(*Update) {
 	}
 }
 
-// knob logs a knob, unless a measured value moved by less than a twentieth.
+// near reports whether two settings have the same reason and differ by a twentieth or less: a value that
+// follows measurements moves all the time.
+func near(old, s *plan.Setting) bool {
+	return old.Code == s.Code && max(old.Value-s.Value, s.Value-old.Value) <= old.Value/20
+}
+
+// knob logs a knob that is not near to what it was.
 func (l *logged) knob(to Logger, i int, name string, s *plan.Setting, did apply.Did) {
 	old := &l.knobs[i]
-	if old.Code != s.Code || old.Source != s.Source || l.did[i] != did ||
-		max(old.Value-s.Value, s.Value-old.Value) > old.Value/20 {
+	if !near(old, s) || old.Source != s.Source || l.did[i] != did {
 		l.knobs[i], l.did[i] = *s, did
 		args := []any{"knob", name}
 		if !s.Leave {

@@ -73,7 +73,9 @@ func TestLogToSaysWhatIsNew(t *testing.T) {
 	if len(own.got) != 2 {
 		t.Fatalf("%q, want two decisions", own.got)
 	}
-	u.Plan.GOMEMLIMIT.Value, u.Plan.GOMEMLIMIT.Number = 960, 7
+	u.Plan.GOMEMLIMIT.Value, u.Plan.GOMEMLIMIT.Number = 950, 7
+	log(&u)
+	u.Plan.GOMEMLIMIT.Value = 1050
 	log(&u)
 	u.Plan.GOMEMLIMIT.Value = 900
 	u.Plan.GOGC = plan.Setting{Value: 150, Reason: plan.Reason{Code: "gc-cost"}}

@@ -21,7 +21,7 @@ func (l *Loop) look() time.Duration {
 		return 0
 	case l.part != nil:
 		return l.part.look()
-	case l.f == nil && l.fake == nil:
+	case l.cfg.Limits == nil && l.fake == nil:
 		return 0
 	}
 	// By now the import of package adapt, if any, has taken over.
@@ -52,11 +52,11 @@ func (l *Loop) step() time.Duration {
 	if s := &l.plan.GOMEMLIMIT; s.Leave && s.Code == plan.LiveHeap && l.stats.Polls%relook == 0 {
 		// The heap may have become smaller since.
 		n := l.live()
-		changed = changed || n != l.in.Now.Live
-		l.in.Now.Live = n
+		changed = changed || n != l.cfg.Input.Now.Live
+		l.cfg.Input.Now.Live = n
 	}
-	if l.next.Memory.Soft != l.in.Limits.Memory.Soft {
-		l.in.Now.Live = 0 // it was measured at the start; measuring it again would stop the world
+	if l.next.Memory.Soft != l.cfg.Input.Limits.Memory.Soft {
+		l.cfg.Input.Now.Live = 0 // it was measured at the start; measuring it again would stop the world
 	}
 	if changed || moved || memory != l.memory.seen {
 		l.decide(procs, memory, moved)
@@ -75,7 +75,7 @@ func (l *Loop) step() time.Duration {
 //
 //go:noinline
 func (l *Loop) steady() (doubted bool) {
-	m, old := &l.next.Memory, &l.in.Limits.Memory
+	m, old := &l.next.Memory, &l.cfg.Input.Limits.Memory
 	doubted = l.doubt
 	l.doubt = !doubted && m.SoftSource.File == cgroup.HostMemory &&
 		(old.Soft.State == limits.None || m.Soft.N < old.Soft.N)
@@ -95,7 +95,7 @@ func (l *Loop) moved(at float64, n int64) bool {
 	case l.inFlight || n == k.seen:
 		k.oddSince = 0
 		return false
-	case k.own != 0 || !k.byRuntime || n == int64(plan.RuntimeProcs(&l.next.CPU, l.in.Go)):
+	case k.own != 0 || !k.byRuntime || n == int64(plan.RuntimeProcs(&l.next.CPU, l.cfg.Input.Go)):
 	case k.oddSince == 0:
 		k.oddSince = at
 		return false
@@ -109,8 +109,8 @@ func (l *Loop) moved(at float64, n int64) bool {
 // decide plans again for the current limits. moved means that something else has changed
 // GOMAXPROCS.
 func (l *Loop) decide(procs, memory int64, moved bool) {
-	now := &l.in.Now
-	l.in.Limits = l.next
+	now := &l.cfg.Input.Now
+	l.cfg.Input.Limits = l.next
 	now.Procs, now.OwnProcs = int(procs), int(l.procs.own)
 	now.ByRuntime = l.procs.byRuntime && l.procs.own == 0 && !moved
 	if l.inFlight {
@@ -118,8 +118,8 @@ func (l *Loop) decide(procs, memory int64, moved bool) {
 	}
 	now.MemLimit, now.OwnMemLimit = memory, l.memory.own
 	before := l.plan
-	if l.plan = plan.Choose(l.in); l.review != nil {
-		l.review(l.in, l.plan)
+	if l.plan = plan.Choose(l.cfg.Input); l.cfg.Review != nil {
+		l.cfg.Review(l.cfg.Input, l.plan)
 	}
 	if moved && !l.procs.lost {
 		l.procs.did, l.dirty = apply.Already, true // the runtime has followed by itself
@@ -158,7 +158,7 @@ func (k *knob) giveUp(s *plan.Setting, now int64) {
 
 func (l *Loop) followMemory(at float64, now int64) {
 	k, s := &l.memory, &l.plan.GOMEMLIMIT
-	value := k.follow(at, s, now, l.next.Memory.Soft.State == limits.Unknown, l.dry, 0)
+	value := k.follow(at, s, now, l.next.Memory.Soft.State == limits.Unknown, l.cfg.Dry, 0)
 	if value == now {
 		return
 	}
@@ -179,7 +179,7 @@ func (l *Loop) followProcs(at float64, now int64) {
 	if l.inFlight || k.oddSince != 0 {
 		return
 	}
-	value := k.follow(at, s, now, l.next.CPU.Quota.State == limits.Unknown, l.dry, int64(l.plan.Runtime))
+	value := k.follow(at, s, now, l.next.CPU.Quota.State == limits.Unknown, l.cfg.Dry, int64(l.plan.Runtime))
 	if value == now {
 		return
 	}
@@ -245,8 +245,8 @@ func (l *Loop) notify() {
 	dirty, news := l.dirty, l.news
 	l.dirty, l.news = false, false
 	unlock(&l.mu)
-	if dirty && l.onPlan != nil && !l.over() && (l.differs() || news) {
-		l.onPlan()
+	if dirty && l.cfg.OnPlan != nil && !l.over() && (l.differs() || news) {
+		l.cfg.OnPlan()
 	}
 }
 
@@ -287,7 +287,7 @@ const asked = 8
 //go:noinline
 func (l *Loop) pending() bool {
 	k := &l.procs
-	return l.inFlight || k.growth.Waits() || k.left != 0 || k.oddSince != 0 || l.memory.growth.Waits()
+	return l.inFlight || k.growth.Since != 0 || k.left != 0 || k.oddSince != 0 || l.memory.growth.Since != 0
 }
 
 // pace returns the time until the next poll, longer while the process is idle.
@@ -307,7 +307,7 @@ func (l *Loop) pace(at float64) time.Duration {
 		i.at, i.used, i.polls = at, used, 0
 	}
 	if l.pending() {
-		return min(l.poll, law.Settle*time.Second)
+		return min(l.cfg.Poll, law.Settle*time.Second)
 	}
-	return l.poll * time.Duration(min(1+i.looks/8, maxIdleFactor))
+	return l.cfg.Poll * time.Duration(min(1+i.looks/8, maxIdleFactor))
 }

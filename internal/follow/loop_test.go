@@ -60,23 +60,6 @@ func TestADipIsNoGrowth(t *testing.T) {
 	})
 }
 
-func TestFlappingSlowsDown(t *testing.T) {
-	both(t, func(t *testing.T, measure *Measure) {
-		w := &world{measure: measure, quota: 4, memory: 256 * mib, busy: true}
-		_, done := watching(w, Config{})
-		for range 60 {
-			w.do(func() { w.quota = 8 })
-			time.Sleep(5 * time.Second)
-			w.do(func() { w.quota = 4 })
-			time.Sleep(5 * time.Second)
-		}
-		if n := len(w.log); n < 2 || n > 4 {
-			t.Errorf("GOMAXPROCS was changed %d times in 10 minutes of going up and down, want 2 to 4: %v", n, w.when)
-		}
-		close(done)
-	})
-}
-
 func TestMemoryDoesNotWaitForGOMAXPROCS(t *testing.T) {
 	both(t, func(t *testing.T, measure *Measure) {
 		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
@@ -182,8 +165,8 @@ func TestLimitsThatGoAwayGiveBack(t *testing.T) {
 }
 
 func TestDryRunTouchesNothingAndTells(t *testing.T) {
-	both(t, func(t *testing.T, measure *Measure) {
-		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true}
+	each(t, func(t *testing.T, measure *Measure) {
+		w := &world{measure: measure, quota: 8, memory: 512 * mib, busy: true, charged: 60 * mib}
 		var plans []Update
 		dry := &dryKnobs{}
 		cfg := Config{Dry: true}
@@ -199,7 +182,10 @@ func TestDryRunTouchesNothingAndTells(t *testing.T) {
 			t.Errorf("OnPlan repeats the plan of the start: %+v", plans)
 		}
 		w.do(func() { w.quota, w.memory = 4, 256*mib })
-		time.Sleep(20 * time.Second)
+		for range 60 {
+			w.do(func() { w.collected(30 * mib) })
+			time.Sleep(time.Second)
+		}
 		w.expect(t, 16, plan.NoMemLimit)
 		if n := len(plans); n == 0 || n > 8 {
 			t.Fatalf("%d plans, want a few", n)
@@ -209,18 +195,52 @@ func TestDryRunTouchesNothingAndTells(t *testing.T) {
 				t.Errorf("something is requested: %+v", u)
 			}
 		}
-		if u := plans[len(plans)-1]; u.Plan.GOMAXPROCS.Value != 4 || u.GOMAXPROCS != apply.Would || u.Plan.GOMEMLIMIT.Value != less(256*mib) || u.GOMEMLIMIT != apply.Would {
-			t.Errorf("last plan %+v, want 4 and %d, would", u, less(256*mib))
+		u := plans[len(plans)-1]
+		if s, did := &u.Plan.GOMAXPROCS, u.GOMAXPROCS; s.Value != 4 || did != apply.Would {
+			t.Errorf("GOMAXPROCS %+v, %v, want that it would be 4", s, did)
+		}
+		if s, did := &u.Plan.GOMEMLIMIT, u.GOMEMLIMIT; s.Value != less(256*mib) || did != apply.Would {
+			t.Errorf("GOMEMLIMIT %+v, %v, want that it would be %d", s, did, less(256*mib))
 		}
 		close(done)
+		synctest.Wait()
+		if dry.procs != 1 || dry.memory != 1 || dry.gogc != 0 {
+			t.Errorf("attempts %+v, want one at each of two", dry)
+		}
+	}, nil, &Measure{}, &Measure{Adapt: CPU})
+}
+
+// TestDryGC: a GOGC that would be set is reported, and each value only once.
+func TestDryGC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{measure: &Measure{Adapt: GC}, memory: 512 * mib, busy: true, charged: 60 * mib}
+		dry, calls := &dryKnobs{}, 0
+		cfg := Config{Dry: true, OnPlan: func() { calls++ }}
+		l, _ := watchingAs(w, &cfg)
+		l.Undo()
+		l = w.loop(&cfg, dry)
+		done := make(chan struct{})
+		go l.run(done)
+		w.do(func() { w.heap.Limit = 400 * mib }) // the program's
+		for range 60 {
+			w.do(func() { w.collected(30 * mib) })
+			time.Sleep(time.Second)
+		}
+		close(done)
+		synctest.Wait()
+		if u := l.Latest(); u.GOGC != apply.Would || u.Plan.GOGC.Value <= 100 || w.heap.GOGC != 100 || calls > 8 {
+			t.Errorf("GOGC %+v, %v; %d in force; OnPlan was called %d times", u.Plan.GOGC, u.GOGC, w.heap.GOGC, calls)
+		}
 	})
 }
 
-type dryKnobs struct{}
+// dryKnobs counts what would be set.
+type dryKnobs struct{ procs, memory, gogc int }
 
-func (dryKnobs) Holds() bool                    { return true }
-func (dryKnobs) Procs(int, int, bool) apply.Did { return apply.Would }
-func (dryKnobs) Memory(int64) apply.Did         { return apply.Would }
-func (dryKnobs) ReleaseMemory() apply.Did       { return apply.Would }
-func (dryKnobs) ReleaseProcs() apply.Did        { return apply.Would }
-func (dryKnobs) Undo()                          {}
+func (*dryKnobs) Holds() bool                      { return true }
+func (d *dryKnobs) Procs(int, int, bool) apply.Did { d.procs++; return apply.Would }
+func (d *dryKnobs) Memory(int64) apply.Did         { d.memory++; return apply.Would }
+func (d *dryKnobs) GOGC(int64, int64) apply.Did    { d.gogc++; return apply.Would }
+func (d *dryKnobs) ReleaseMemory() apply.Did       { d.memory++; return apply.Would }
+func (d *dryKnobs) ReleaseProcs() apply.Did        { d.procs++; return apply.Would }
+func (*dryKnobs) Undo()                            {}

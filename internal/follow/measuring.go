@@ -52,7 +52,7 @@ type Measured struct {
 // A Measuring is a Loop that also measures, and lets the laws decide.
 type Measuring struct {
 	*Loop
-	cfg     Measure
+	more    Measure
 	setGOGC func(now, n int64) apply.Did
 	machine Machine // nil if limits cannot be read
 	now     reading // the goroutine's own
@@ -87,7 +87,7 @@ func NewMeasuring(cfg *Config, more *Measure) *Measuring {
 
 // measuring makes a Loop a Measuring.
 func measuring(l *Loop, more *Measure) *Measuring {
-	m := &Measuring{Loop: l, cfg: *more, used: -1}
+	m := &Measuring{Loop: l, more: *more, used: -1}
 	m.heap = law.Heap{Mapped: -1, Limit: -1, GOGC: -1}
 	m.gc.Share, m.mem.decision = math.NaN(), unknownMemory
 	m.now.shut = limits.Uncounted()
@@ -99,7 +99,7 @@ func measuring(l *Loop, more *Measure) *Measuring {
 // Start is Loop.Start. The files are opened now, because the program may enter a sandbox.
 func (m *Measuring) Start(done <-chan struct{}) {
 	if !m.over() {
-		if machine, err := m.cfg.Open(); err == nil {
+		if machine, err := m.more.Open(); err == nil {
 			m.machine = machine
 		}
 	}
@@ -122,7 +122,7 @@ func (m *Measuring) Measured() Measured {
 	lock(&m.mu)
 	defer unlock(&m.mu)
 	if s.Polls > 0 {
-		s.Limit.State = m.in.Limits.Memory.Soft.State
+		s.Limit.State = m.cfg.Input.Limits.Memory.Soft.State
 		if n := m.memoryLimit(); n > 0 {
 			s.Limit = limits.Of(n)
 		}
@@ -132,6 +132,13 @@ func (m *Measuring) Measured() Measured {
 	return s
 }
 
+// Verdict returns the latest verdict on waiting; ok is false if there is none.
+func (m *Measuring) Verdict() (v law.Verdict, ok bool) {
+	lock(&m.mu)
+	defer unlock(&m.mu)
+	return m.waiting.Verdict, m.waiting.Seconds > 0
+}
+
 // look polls once, as Loop.look.
 func (m *Measuring) look() time.Duration {
 	if m.machine == nil {
@@ -139,9 +146,9 @@ func (m *Measuring) look() time.Duration {
 	}
 	every := m.step()
 	m.notify()
-	if m.pressed && m.cfg.OnPressure != nil {
+	if m.pressed && m.more.OnPressure != nil {
 		s := m.Measured()
-		m.cfg.OnPressure(&s)
+		m.more.OnPressure(&s)
 	}
 	return every
 }
@@ -160,17 +167,17 @@ func (m *Measuring) step() time.Duration {
 		m.foundGC()
 	}
 	moved := m.moved(at, procs)
-	s, live := &m.plan.GOMEMLIMIT, &m.in.Now.Live
+	s, live := &m.plan.GOMEMLIMIT, &m.cfg.Input.Now.Live
 	if m.now.changed || first || moved || m.heap.Limit != m.memory.seen ||
 		s.Leave && s.Code == plan.LiveHeap && *live != m.heap.Live {
-		*live, m.in.Limits = m.heap.Live, m.next
+		*live, m.cfg.Input.Limits = m.heap.Live, m.next
 		isOld := func(w limits.Warning) bool { return w.Code == plan.NotMeasured }
-		m.in.Warnings = slices.DeleteFunc(slices.Clone(m.in.Warnings), isOld)
-		m.cfg.Warn(&m.in.Warnings, m.in)
+		m.cfg.Input.Warnings = slices.DeleteFunc(slices.Clone(m.cfg.Input.Warnings), isOld)
+		m.more.Warn(&m.cfg.Input.Warnings, m.cfg.Input)
 		m.decide(procs, m.heap.Limit, moved)
 	}
 	m.followGC(at)
-	next := min(m.poll.Seconds(), m.adaptMemory(at), m.adaptProcs(at, procs))
+	next := min(m.cfg.Poll.Seconds(), m.adaptMemory(at), m.adaptProcs(at, procs))
 	m.press(at)
 	m.stats.Every = m.rhythm(next)
 	m.stats.Polls++
@@ -188,7 +195,6 @@ func (m *Measuring) press(at float64) {
 
 // show puts measured values in the place of those of the limits.
 func (m *Measuring) show(u *Update) {
-	u.Verdict, u.Measured = m.waiting.Verdict, m.waiting.Seconds > 0
 	k, s, x := &m.memory, &m.plan.GOMEMLIMIT, &m.mem
 	u.Plan.GOMAXPROCS = m.procsSetting(m.procs.requested)
 	if !k.foreign(s) && (x.decision.Limit > 0 || s.Leave && s.Code == plan.LiveHeap && k.own != 0 && k.own == x.decided) {
@@ -242,9 +248,9 @@ func (m *Measuring) end(failed bool) {
 		}
 	}
 	if own := m.gogc.own; own != 0 {
-		m.setGOGC(own, m.cfg.GC.Base)
+		m.setGOGC(own, m.more.GC.Base)
 	}
-	if s := &m.plan.GOMEMLIMIT; m.memory.own != 0 && !m.memory.lost && m.cfg.Adapt&Memory != 0 && !s.Leave {
+	if s := &m.plan.GOMEMLIMIT; m.memory.own != 0 && !m.memory.lost && m.more.Adapt&Memory != 0 && !s.Leave {
 		m.set.Memory(s.Value)
 	}
 }

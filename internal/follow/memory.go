@@ -15,9 +15,7 @@ type measuredMemory struct {
 	state    law.MemoryState
 	decision law.MemoryDecision
 	decided  int64 // the last value that was not the limits'
-
-	logged     int64
-	loggedCode string
+	logged   plan.Setting
 }
 
 // unknownMemory is the decision while nothing is known.
@@ -33,7 +31,7 @@ func (m *Measuring) adaptMemory(at float64) (next float64) {
 	if k.foreign(s) {
 		return never
 	}
-	if p := &m.in.Policy.Memory; m.cfg.Adapt&Memory != 0 && p.Bytes == 0 && !p.Off && !s.Leave && !shared(m.in) {
+	if p := &m.cfg.Input.Policy.Memory; m.more.Adapt&Memory != 0 && p.Bytes == 0 && !p.Off && !s.Leave && !shared(m.cfg.Input) {
 		if x.ceiling == 0 {
 			x.ceiling = s.Value
 		}
@@ -66,13 +64,12 @@ func (m *Measuring) setMeasured(value int64) {
 	}
 	s := m.memorySetting()
 	name := "GOMEMLIMIT"
-	// A value that follows measurements moves all the time.
-	if x.decision.Limit > 0 {
-		if s.Code == x.loggedCode && s.Value > x.logged-x.logged/20 && s.Value < x.logged+x.logged/20 {
-			name = ""
-		} else {
-			x.logged, x.loggedCode = s.Value, s.Code
-		}
+	switch {
+	case x.decision.Limit == 0:
+	case near(&x.logged, &s):
+		name = ""
+	default:
+		x.logged = s
 	}
 	did := m.set.Memory(value)
 	if did == apply.Set {
@@ -88,7 +85,7 @@ func (m *Measuring) memorySetting() plan.Setting {
 		if !s.Leave {
 			s.Ignored = append(s.Ignored[:len(s.Ignored):len(s.Ignored)], s.Reason)
 		}
-		s.Code, s.Number, s.Source = law.MemoryMeasured, float64(x.decision.NonGo), m.in.Limits.Memory.SoftSource
+		s.Code, s.Number, s.Source = law.MemoryMeasured, float64(x.decision.NonGo), m.cfg.Input.Limits.Memory.SoftSource
 	}
 	s.Value, s.Leave = x.decided, false
 	return s
@@ -96,15 +93,15 @@ func (m *Measuring) memorySetting() plan.Setting {
 
 // memoryLimit returns the limit that the plan is based on, in bytes; 0 = none or unknown.
 func (m *Measuring) memoryLimit() int64 {
-	limit := m.in.Limits.Memory.Soft
+	limit := m.cfg.Input.Limits.Memory.Soft
 	n, _ := limit.Get()
 	if limit.State == limits.Unknown {
 		return 0 // even with a hint
 	}
-	if h := m.in.Hints.MemoryLimit; h > 0 && (n == 0 || h < n) {
+	if h := m.cfg.Input.Hints.MemoryLimit; h > 0 && (n == 0 || h < n) {
 		n = h
 	}
-	if w := int64(m.in.Policy.Workers); w > 1 {
+	if w := int64(m.cfg.Input.Policy.Workers); w > 1 {
 		n /= w
 	}
 	return n

@@ -48,7 +48,7 @@ func (m *Measuring) adaptProcs(at float64, now int64) (next float64) {
 		wish = x.planned // an unknown limit changes nothing, and a hint cannot widen it
 	}
 	planned, urgent, kept := wish, false, false
-	if m.cfg.Adapt&CPU != 0 && !m.dry && m.cpu.At == at { // a dry run tries nothing
+	if m.more.Adapt&CPU != 0 && !m.cfg.Dry && m.cpu.At == at { // a dry run tries nothing
 		wish, next, urgent, kept = m.stepProcs(wish)
 	} else if x.raised {
 		return next // between two samples
@@ -61,7 +61,7 @@ func (m *Measuring) adaptProcs(at float64, now int64) (next float64) {
 		k.left = 0
 	} else {
 		to := plan.Setting{Value: wish, Leave: wish == restore, Reason: plan.Reason{Code: plan.NoLimit}}
-		value = k.follow(at, &to, now, false, m.dry, int64(m.plan.Runtime))
+		value = k.follow(at, &to, now, false, m.cfg.Dry, int64(m.plan.Runtime))
 	}
 	if value != now {
 		x.planned = planned
@@ -93,7 +93,7 @@ func (m *Measuring) stepProcs(planned int64) (wish int64, next float64, urgent, 
 		}
 	}
 	policy := law.ProcsPolicy{Base: base}
-	if most := m.in.Policy.MaxProcs; most > 0 {
+	if most := m.cfg.Input.Policy.MaxProcs; most > 0 {
 		policy.Ceiling = min(most, law.ProcsCeiling(m.cpu.Cores))
 	}
 	var d law.ProcsDecision

@@ -34,7 +34,9 @@ func TestHeldProcs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &world{quota: 1.5, cpus: 16, held: &held{}}
-				l, done := adapting(w, c.adapt, Config{Input: &plan.Input{Policy: c.policy}})
+				calls := 0
+				in := &plan.Input{Policy: c.policy}
+				l, done := adapting(w, c.adapt, Config{Input: in, OnPlan: func() { calls++ }})
 				most, verdict, announced := 0, law.Unclear, false
 				for range 120 {
 					time.Sleep(time.Second)
@@ -48,6 +50,14 @@ func TestHeldProcs(t *testing.T) {
 				if want := law.TooFewPs; c.most == 2 && verdict != want {
 					t.Errorf("the verdict was %v at the worst, want %v", verdict, want)
 				}
+				if c.most == 2 {
+					w.do(func() { w.held = nil })
+					time.Sleep(30 * time.Second)
+					synctest.Wait()
+					if v, ok := l.Verdict(); calls != 2 || !ok || v >= law.TooFewPs {
+						t.Errorf("OnPlan was called %d times, want 2; the verdict is %v in the end", calls, v)
+					}
+				}
 				close(done)
 			})
 		})
@@ -60,8 +70,14 @@ func raising(t *testing.T, w *world, onPlan func()) (*Measuring, chan struct{}) 
 	w.held = &held{}
 	l, done := adapting(w, CPU, Config{OnPlan: onPlan})
 	for range 60 {
-		if time.Sleep(time.Second); w.gomaxprocs() == 16 && l.Measured().Raised {
+		time.Sleep(time.Second)
+		synctest.Wait()
+		n, raised := w.gomaxprocs(), l.Measured().Raised
+		if n == 16 && raised {
 			return l, done
+		}
+		if n == 2 && raised {
+			t.Error("a try waits as growth of the limits does")
 		}
 	}
 	t.Fatalf("not raised: %d", w.gomaxprocs())
@@ -188,21 +204,25 @@ func TestTheProgramsGOGC(t *testing.T) {
 		back   time.Duration // after that it is what it was, and followed on; 0 = it is not
 		given  []string
 		reason string
+		env    string // GOGC of the operator
 	}{
-		"set":                  {GC, 5 * time.Second, 0, []string{"GOGC"}, plan.ProgramSet},
-		"read":                 {GC, 5500 * time.Millisecond, time.Second, nil, law.GCCapped},
-		"set before the start": {GC, 0, 0, []string{"GOGC"}, plan.ProgramSet},
-		"not to be adapted":    {0, 0, 0, nil, plan.NotManaged},
+		"set":                  {GC, 5 * time.Second, 0, []string{"GOGC"}, plan.ProgramSet, ""},
+		"read":                 {GC, 5500 * time.Millisecond, time.Second, nil, law.GCCapped, ""},
+		"set before the start": {GC, 0, 0, []string{"GOGC"}, plan.ProgramSet, ""},
+		"not to be adapted":    {0, 0, 0, nil, plan.NotManaged, ""},
+		"of the operator":      {GC, 0, 0, nil, plan.EnvSet, "50"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &world{busy: true, memory: 512 * mib, charged: 60 * mib}
-				l, done := adapting(w, c.parts, Config{})
+				l, done := adapting(w, c.parts, Config{Input: &plan.Input{Env: plan.Env{GOGC: c.env}}})
 				time.Sleep(c.at)
 				w.do(func() { w.heap.GOGC = 50 })
 				if c.back > 0 {
 					time.Sleep(c.back)
 					w.do(func() { w.heap.GOGC = 100 })
+				} else if time.Sleep(2500 * time.Millisecond); c.at > 0 && l.Stats().GivenUp != nil {
+					t.Error("given up at once")
 				}
 				for range 120 {
 					w.do(func() { w.collected(30 * mib) })

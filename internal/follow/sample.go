@@ -55,7 +55,7 @@ func (m *Measuring) read(at float64, first bool) {
 		r.used = n
 	}
 	m.steady()
-	r.changed = !same(&m.next, &m.in.Limits)
+	r.changed = !same(&m.next, &m.cfg.Input.Limits)
 	if r.sampled = first || at-m.cpu.At >= sample; r.sampled {
 		m.sampleCPU(at, first)
 	}
@@ -161,8 +161,8 @@ func (m *Measuring) rhythm(next float64) time.Duration {
 		next = min(next, 0.25)
 	}
 	d := time.Duration(next * float64(time.Second))
-	if d >= m.poll && m.level == law.Calm && !pending {
-		d = m.poll * time.Duration(min(1+m.quiet/8, maxIdleFactor))
+	if d >= m.cfg.Poll && m.level == law.Calm && !pending {
+		d = m.cfg.Poll * time.Duration(min(1+m.quiet/8, maxIdleFactor))
 	}
 	return max(d, time.Millisecond)
 }

@@ -15,7 +15,7 @@ func (l *Loop) limits() (changed bool) {
 	if l.fake != nil {
 		return l.fake.limits(&l.next)
 	}
-	return l.f.Read(&l.next)
+	return l.cfg.Limits.Read(&l.next)
 }
 
 func (l *Loop) knobs() (procs, memory int64) {
@@ -30,7 +30,7 @@ func (l *Loop) live() int64 {
 	if l.fake != nil {
 		return l.fake.live()
 	}
-	return l.f.Anonymous(0)
+	return l.cfg.Limits.Anonymous(0)
 }
 
 // used returns the CPU time; 0 if unknown, or sealed.

@@ -49,6 +49,7 @@ type world struct {
 	cpus     int
 	follows  bool // the runtime follows the quota by itself, 1 s late
 	busy     bool
+	load     float64 // cores in use while not busy
 	procs    int
 	heap     law.Heap
 	slow     time.Duration // how long a change of GOMAXPROCS takes
@@ -64,6 +65,8 @@ type world struct {
 	sealed   bool // nothing more may be asked
 	asked    int  // how often the CPU time was
 	closed   bool // what a Measuring reads
+	threads  int
+	waits    int // how often KernelWait was read
 	held     *held
 	host     bool // the limit is the machine's memory
 	unset    bool // setting GOMAXPROCS panics
@@ -112,7 +115,7 @@ func (w *world) loop(cfg *Config, set setter) *Loop {
 	l := prepare(cfg, set, &machine{w.limits, w.knobs, w.used, w.liveNow})
 	if w.measure != nil {
 		m := measuring(l, w.measure)
-		m.machine, m.setGOGC = measured{w}, w.GOGC
+		m.machine, m.setGOGC = measured{w}, set.(interface{ GOGC(now, n int64) apply.Did }).GOGC
 	}
 	w.l = l
 	return l
@@ -127,16 +130,20 @@ func (m measured) Mapped() (n int64)       { m.do(func() { n = m.heap.Mapped });
 func (m measured) Sealed() bool            { return m.sealed }
 func (m measured) Close()                  { m.do(func() { m.closed = true }) }
 func (m measured) KernelWait() (float64, int) {
-	if m.held != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waits++; m.held != nil {
 		return 0.001, 10
 	}
-	return math.NaN(), 1
+	return math.NaN(), max(m.threads, 1)
 }
 
 func (m measured) CPU(c *law.CPU, _ bool) {
 	procs, _ := m.knobs()
 	used := m.used().Seconds()
 	*c = law.CPU{Procs: int(procs), Used: used, GC: used / 2, Busy: used}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if h := m.held; h != nil {
 		seconds := time.Since(m.start).Seconds()
 		h.used += 0.05 * float64(procs) * (seconds - h.at)
@@ -185,7 +192,7 @@ func (w *world) used() time.Duration {
 	if w.busy {
 		return time.Since(w.start)
 	}
-	return 0
+	return time.Duration(w.load * float64(time.Since(w.start)))
 }
 
 func (w *world) Holds() bool { w.mu.Lock(); defer w.mu.Unlock(); return !w.taken }

@@ -18,35 +18,32 @@ const (
 // GrowthState is what StepGrowth remembers of a knob.
 type GrowthState struct {
 	wish  int64
-	since float64 // when growth was first wanted; 0 = it is not
+	Since float64 // when growth was first wanted; 0 = it is not, or is followed
 	wait  float64 // seconds; 0 = Settle
 	grew  float64 // when growth was last followed; 0 = never
 }
-
-// Waits reports whether growth is wanted and not yet followed.
-func (s GrowthState) Waits() bool { return s.since != 0 }
 
 // StepGrowth returns the value that a knob should have: wish if it is below now, the value in force.
 // Growth waits until it has held for a while, and then reaches the smallest wish in that time; until
 // then StepGrowth returns now. at is above 0.
 func StepGrowth(s GrowthState, at float64, now, wish int64) (GrowthState, int64) {
 	if wish <= now {
-		s.since = 0
+		s.Since = 0
 		if wish < now && s.grew != 0 && at-s.grew < flapping { // that growth was in vain
 			s.wait = min(2*max(s.wait, Settle), maxWait)
 		}
 		return s, wish
 	}
-	if s.since == 0 {
-		s.wish, s.since = wish, at
+	if s.Since == 0 {
+		s.wish, s.Since = wish, at
 	}
 	s.wish = min(s.wish, wish)
-	if at-s.since < max(s.wait, Settle) {
+	if at-s.Since < max(s.wait, Settle) {
 		return s, now
 	}
 	if at-s.grew > calm {
 		s.wait = Settle
 	}
-	s.grew, s.since = at, 0
+	s.grew, s.Since = at, 0
 	return s, s.wish
 }

@@ -57,8 +57,8 @@ func TestGrowth(t *testing.T) {
 			if s, n = StepGrowth(s, x.at, now, x.wish); n != now {
 				got = append(got, step{x.at, n})
 			}
-			if s.Waits() != (n == now && x.wish > now) {
-				t.Errorf("%s: at %v it waits %v for %d beside %d", c.name, x.at, s.Waits(), x.wish, now)
+			if (s.Since != 0) != (n == now && x.wish > now) {
+				t.Errorf("%s: at %v it waits since %v for %d beside %d", c.name, x.at, s.Since, x.wish, now)
 			}
 			now = n
 		}
