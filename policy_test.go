@@ -292,7 +292,7 @@ var mostLines = map[string]int{
 	"cmd/snug/":                   650,
 	"cmd/snug/vet/":               3050,
 	"cmd/snug/internal/cli/":      8540,
-	"cmd/snug/internal/cluster/":  19952,
+	"cmd/snug/internal/cluster/":  19840,
 	"cmd/snug/internal/diagnose/": 8540,
 	"cmd/snug/internal/process/":  9800,
 	"cmd/snug/internal/profile/":  6600,

@@ -8,6 +8,7 @@ require (
 	github.com/gdamore/tcell/v3 v3.6.0
 	github.com/go-json-experiment/json v1.27.2
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
+	github.com/rogpeppe/go-internal v1.16.0
 	github.com/snug-go/snug v0.1.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
@@ -20,7 +21,6 @@ require (
 
 // Test dependencies.
 require (
-	github.com/rogpeppe/go-internal v1.16.0
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 )
 

@@ -37,6 +37,15 @@ func TestUnified(t *testing.T) {
 	}
 }
 
+// lines splits a text after each newline.
+func lines(text string) []string {
+	all := strings.SplitAfter(text, "\n")
+	if n := len(all) - 1; all[n] == "" {
+		all = all[:n]
+	}
+	return all
+}
+
 // patched applies a difference, whose lines with the sign from are in text.
 func patched(t *testing.T, text, diff string, from, to byte) string {
 	t.Helper()
