@@ -37,7 +37,7 @@ plan < flagvalue, goenv, report/units
 plan, flagvalue < option
 plan < process/
 message, report/units, vet < source/
-limits < figure < process/, profile/promtext, report/, diagnose/, cluster/agent, cluster/needs, cluster/fleet, cli/
+limits < figure < process/, profile/promtext, report/, diagnose/, cluster/agent/snapshot, cluster/agent/scan, cluster/agent/keep, cluster/agent/serve, cluster/needs, cluster/fleet, cli/
 limits < process/goproc
 message, report/finding, report/units < report/metric < report/content < report/chart
 message, report/finding, report/units, report/metric, report/content < report/text < report
@@ -49,7 +49,9 @@ plan < diagnose/size, diagnose/rules
 cluster/podid < diagnose/observe
 cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, profile/gobench, source/bounded, source/outfile < prove/
 cgroup, limits, plan, message, report/finding, report/units, vet, source/, profile/promtext < cluster/
-report/page, process/, diagnose/ < cluster/agent
+process/, diagnose/ < cluster/agent/snapshot, cluster/agent/scan, cluster/agent/keep
+report/page, process/proc, diagnose/observe < cluster/agent/serve
+process/proc < cluster/agent
 diagnose/, cluster/, vet, report/finding < cli/explain
 limits, plan, fit, follow, measure, snug, fixture, vet, message, flagvalue, option, goenv, process/, profile/, source/, diagnose/, prove/, cluster/, report/ < cli/ < main
 prove/ < main
@@ -78,7 +80,12 @@ cluster/cert, cluster/rest, cluster/review, cluster/policy, cluster/learned, clu
 NONE < cluster/bound
 cluster/rest, cluster/bound < cluster/guard
 diagnose/size < cluster/needs < cluster/fleet
-cluster/pod, cluster/podid, cluster/rest, cluster/guard, cluster/bound, cluster/needs < cluster/agent
+cluster/needs < cluster/agent/snapshot < cluster/agent/keep, cluster/agent/scan, cluster/agent/serve < cluster/agent
+cluster/pod, cluster/podid, cluster/rest < cluster/agent/names
+NONE < cluster/agent/tree
+cluster/podid, cluster/agent/names, cluster/agent/tree < cluster/agent/scan
+cluster/guard, cluster/bound < cluster/agent/serve
+cluster/agent/snapshot, cluster/guard < cluster/agent
 cli/ui < cli/usage < cli/fit < cli/small < snug-run
 cli/ui < cli/fit
 cli/ui, cli/root < cli/small
@@ -292,7 +299,7 @@ var mostLines = map[string]int{
 	"cmd/snug/":                   650,
 	"cmd/snug/vet/":               3050,
 	"cmd/snug/internal/cli/":      8540,
-	"cmd/snug/internal/cluster/":  19840,
+	"cmd/snug/internal/cluster/":  20095,
 	"cmd/snug/internal/diagnose/": 8540,
 	"cmd/snug/internal/process/":  9800,
 	"cmd/snug/internal/profile/":  6600,

@@ -18,6 +18,8 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cli/ui"
 	"github.com/snug-go/snug/cmd/snug/internal/cli/usage"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/names"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/scan"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/cert"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/guard"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/rest"
@@ -140,8 +142,10 @@ webhook cannot ask agents with --auth.`,
 // runAgent scans once, or until ctx ends.
 func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 	opts := agent.Options{
-		Interval: o.interval, Files: observe.NewFiles(), Root: string(o.root), Outside: o.noMem, Node: u.Getenv("NODE_NAME"),
-		Conventional: o.otel, State: string(o.state), Once: o.once,
+		Options: scan.Options{
+			Interval: o.interval, Files: observe.NewFiles(), Root: string(o.root), Outside: o.noMem, Node: u.Getenv("NODE_NAME"), Once: o.once,
+		},
+		Conventional: o.otel, State: string(o.state),
 	}
 	if !o.once {
 		if u.Getenv("GOMEMLIMIT") == "" {
@@ -149,20 +153,20 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 		}
 		opts.Share, opts.Note = agentShare, func(text string) { u.Note("%s", text) }
 	}
-	var names *agent.PodNames
+	var pods *names.Pods
 	switch o.names {
 	case "none":
 	case "api":
 		var err error
-		if names, err = podNames(u, opts.Node, opts.Note); err != nil {
+		if pods, err = podNames(u, opts.Node, opts.Note); err != nil {
 			return err
 		}
-		opts.Names, opts.Await = names, names.Listed()
+		opts.Names, opts.Await = pods, pods.Listed()
 	case "node":
-		dir := filepath.Join("/", string(o.root), agent.NodeNamesDir)
-		local, err := agent.NewNodeNames(dir)
+		dir := filepath.Join("/", string(o.root), names.LinksDir)
+		local, err := names.NewLinks(dir)
 		if err != nil {
-			return message.Failed("no names of pods, "+message.Reason(err)+", "+message.Typed(dir), "mount the node's "+"/"+agent.NodeNamesDir+" there, or leave out --names")
+			return message.Failed("no names of pods, "+message.Reason(err)+", "+message.Typed(dir), "mount the node's "+"/"+names.LinksDir+" there, or leave out --names")
 		}
 		opts.Names = local
 	default:
@@ -177,8 +181,8 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 	}
 	defer a.Close()
 	if o.once {
-		if names != nil {
-			if err := names.List(ctx); err != nil && ctx.Err() == nil {
+		if pods != nil {
+			if err := pods.List(ctx); err != nil && ctx.Err() == nil {
 				return message.Failed("no names of pods, "+err.Error(), "without --names, pods are shown by UID")
 			}
 		}
@@ -204,12 +208,12 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 		runtime.GOMAXPROCS(min(agentProcs, runtime.GOMAXPROCS(0)))
 	}
 	u.Note("listening on %s", l.Addr())
-	if names != nil {
+	if pods != nil {
 		var group sync.WaitGroup
 		defer group.Wait()
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		group.Go(func() { names.Run(ctx) })
+		group.Go(func() { pods.Run(ctx) })
 	}
 	return a.Serve(ctx, l)
 }
@@ -243,7 +247,7 @@ func unreadable(err error, files ...string) error {
 }
 
 // podNames returns the names of pods from the API server of the cluster that it runs in.
-func podNames(u *ui.UI, node string, note func(string)) (*agent.PodNames, error) {
+func podNames(u *ui.UI, node string, note func(string)) (*names.Pods, error) {
 	if node == "" {
 		return nil, message.Usage("--names=api without a node, NODE_NAME", "set NODE_NAME from the downward API: fieldRef spec.nodeName")
 	}
@@ -251,7 +255,7 @@ func podNames(u *ui.UI, node string, note func(string)) (*agent.PodNames, error)
 	if err != nil {
 		return nil, message.Failed(err.Error(), "run it in a pod with a service account, or without --names")
 	}
-	return agent.NewPodNames(api, node, note), nil
+	return names.NewPods(api, node, note), nil
 }
 
 // listen listens on the address of a flag. An address without a port, which would mean any

@@ -41,7 +41,7 @@ func (f *sizeFlags) check(cmd *cobra.Command, args []string) error {
 			return message.Usage("--"+name+" without --size", "name an answer of snug size --json: --size FILE")
 		}
 	}
-	for _, name := range []string{"fix", "fail-on", "json", "format", "sarif", "helm", "kustomize", "render", "image"} {
+	for _, name := range []string{"fix", "fail-on", "json", "format", "sarif", "helm", "kustomize", "render"} {
 		if f.file != "" && cmd.Flags().Changed(name) {
 			return message.Usage("--size with --"+name, "leave one out")
 		}
