@@ -331,3 +331,17 @@ func words(of ...finding.Why) string {
 	}
 	return all
 }
+
+// TestParsePrice: both numbers are from 1e-9 to below 1e9.
+func TestParsePrice(t *testing.T) {
+	for text, want := range map[string]Price{"": Fargate, "1e-9,1e-9": {1e-9, 1e-9}, "9e8,9e8": {9e8, 9e8}, "0.04,0.004": {0.04, 0.004}} {
+		if got, err := ParsePrice(text); err != nil || got != want || (got.From() == "--price") != (text != "") {
+			t.Errorf("%q: %v, %v, %s", text, got, err, got.From())
+		}
+	}
+	for _, text := range []string{"1", "1,", ",1", "x,1", "1,x", "0,1", "1,0", "1e9,1", "1,1e9", "9e-10,1", "1,9e-10", "-1,1", "NaN,1", "1,Inf", "1,2,3"} {
+		if got, err := ParsePrice(text); err == nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
