@@ -67,7 +67,7 @@ func testSearches(t *testing.T, l *faultLab) {
 		if o.code != 0 || d.Verdict.Best == nil || !strings.Contains(d.Verdict.Text, "the default is OOM-killed in ") {
 			t.Fatalf("exit code %d, %q; stderr:\n%s", o.code, d.Verdict.Text, o.stderr)
 		}
-		if i := slices.IndexFunc(d.Stages, func(s finding.Stage) bool { return s.Name == "plan" }); i != 1 {
+		if i := slices.IndexFunc(d.Stages, func(s finding.Stage) bool { return s.Name == "plan" }); i != 2 {
 			t.Errorf("snug's plan is stage %d of %+v", i, d.Stages)
 		}
 		best := d.Cells[*d.Verdict.Best]

@@ -28,16 +28,19 @@ func NewTune(u *ui.UI) *cobra.Command {
 		Long: `Search for the GOMAXPROCS, GOGC and GOMEMLIMIT that suit a program best in its
 container: a service under load with --url, or a batch command without it.
 
-The search measures the default first. It then measures a sample of the settings
-that can fit, balanced so that every value of every knob appears equally often,
-and repeatedly keeps the better half. Last it compares the leader with the
+The search looks at the default first: for how long a window must be, when the
+program has started up, and which knobs it sets itself, which are not searched.
+It then measures all settings in the same rounds, as snug bench does, keeps the
+better half for twice the rounds, and so on. Last it compares the leader with the
 default in fresh, paired runs, and with itself without each of its knobs: a knob
-that is not shown to matter is left out. If the default is killed or serves
-nothing, what snug run sets is the setting to beat. The verdict is the winner
-with its interval, or to keep the default.
+is left out if that is shown to cost no more than the margin. If the default is
+killed or serves nothing, what snug run sets is the setting to beat. The verdict
+is the winner with its interval, or to keep the default: without a gain that is
+shown, and for a setting that fails more requests, has a longer P99, is throttled
+more without serving more, or leaves less than a tenth of the memory free.
 
---budget is a deadline, kept within 10 %. A small budget has fewer settings and
-shorter runs.
+--budget is a deadline, kept within 10 %. A small budget has shorter runs and
+fewer of them; one that is too small for windows of ten median latencies is refused.
 
 Objectives: cpu (CPU time per request), rps, p99, wall (of a batch command), or auto:
 wall for a batch, rps for a service that leaves part of its quota unused, else cpu of

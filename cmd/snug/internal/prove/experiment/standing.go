@@ -99,23 +99,46 @@ func spared(cells []finding.Cell, base, setting []int) bool {
 	return fails
 }
 
-// moreErrors reports whether a cell fails more of its operations than another: beyond
-// errorMargin, and in paired rounds so consistently that chance is no explanation.
+// moreErrors reports whether a cell fails more of its operations than another.
 func moreErrors(c, other *finding.Cell) bool {
-	if or(c.ErrorRate) <= or(other.ErrorRate)+errorMargin {
-		return false
-	}
+	return or(c.ErrorRate) > or(other.ErrorRate)+errorMargin && more(c, other, metric.MetricOf(metric.Errors), 0)
+}
+
+// more reports whether a share, unknown being 0, is larger in a cell than in another: beyond a margin
+// on average, and in paired rounds so consistently that chance is no explanation.
+func more(c, other *finding.Cell, m *metric.Metric, margin float64) bool {
 	ratios := map[int]float64{}
 	for _, r := range valid(other.Rounds) {
-		ratios[r.Round] = or(metric.MetricOf(metric.Errors).Run(&r))
+		ratios[r.Round] = or(m.Run(&r))
 	}
 	var more []float64
+	sum := 0.0
 	for _, r := range valid(c.Rounds) {
 		if x, ok := ratios[r.Round]; ok {
-			more = append(more, or(metric.MetricOf(metric.Errors).Run(&r))-x)
+			more = append(more, or(m.Run(&r))-x)
+			sum += more[len(more)-1]
 		}
 	}
-	return len(more) > 0 && stats.SignedRank(more) <= 1-confidence
+	return len(more) > 0 && sum > margin*float64(len(more)) && stats.SignedRank(more) <= 1-confidence
+}
+
+// throttledMargin is how much the share of throttled periods may rise.
+const throttledMargin = 0.05
+
+// Raised returns in which of these a setting is worse than another, whatever the load: failed operations,
+// P99, throttled periods.
+func Raised(base, c *finding.Cell) (out []string) {
+	if moreErrors(c, base) {
+		out = append(out, metric.Errors)
+	}
+	tail := comparedIn(metric.P99)
+	if p := stats.ComparePaired(pairs(*base, *c, tail.Run)); stats.Judge(p, p.P, tail.margin, true) == finding.Worse {
+		out = append(out, metric.P99)
+	}
+	if more(c, base, metric.MetricOf(metric.Throttled), throttledMargin) {
+		out = append(out, metric.Throttled)
+	}
+	return out
 }
 
 // simpler reports whether setting a should stand in before b: snug's own first, then the

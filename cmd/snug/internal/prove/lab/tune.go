@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/search"
@@ -28,14 +29,15 @@ type Tune struct {
 	Users       int // of a closed loop; 0 is none
 	Constraints []string
 	Budget      time.Duration
+
+	fixed [2]bool // the warm-up and the window are the operator's own
 }
 
 // tuneWindow is the window of a run in a long search, and leastWindow, ten periods of a
-// quota, that in a short one.
+// quota, that in a short one. A search lengthens them where a request takes long, see [search.Pace].
 const (
 	tuneWindow  = 3 * time.Second
 	leastWindow = time.Second
-	shortWarmUp = 400 * time.Millisecond
 )
 
 // pace fills in the times that the flags left unset: a small budget gets short runs,
@@ -44,11 +46,8 @@ func (t *Tune) pace() {
 	if t.Budget == 0 {
 		t.Budget = 15 * time.Minute
 	}
-	window := min(tuneWindow, max(leastWindow, t.Budget/200))
-	if t.warmUp == 0 && t.window == 0 && window < tuneWindow/2 {
-		t.warmUp = shortWarmUp
-	}
-	t.timing(window, false)
+	t.fixed = [2]bool{t.warmUp > 0, t.window > 0}
+	t.timing(min(tuneWindow, max(leastWindow, t.Budget/120)), false)
 	t.noProbe = true
 }
 
@@ -211,6 +210,13 @@ func (t *Tune) complete(in *search.Input) error {
 		return t.explain(context.Background(), err)
 	}
 	in.PerRun = t.perRun()
+	if len(t.URLs) > 0 || workload.IsService(t.Workload) {
+		r := t.runner
+		in.Pace = &search.Pace{
+			Warm: t.warmUp, Window: t.window, FixedWarm: t.fixed[0], FixedWindow: t.fixed[1], Rest: runCost,
+			Set: func(warm, window time.Duration, slices int) { r.WarmUp, r.Window, r.Slices = warm, window, slices },
+		}
+	}
 	return nil
 }
 
@@ -252,7 +258,7 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 				min(p.Done+1, p.Total), p.Total, approximate(spent+since), approximate(in.Budget))
 		})
 	}
-	doc, err := search.Run(ctx, *in, t.patiently())
+	doc, err := search.Run(ctx, *in, &effective{t.patiently(), t.runner, goproc.NewCache("")})
 	m.done()
 	if err != nil {
 		err = t.searchError(ctx, err)
@@ -260,13 +266,16 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 			t.Talk.Note("note: the runs are kept; the same command with --record %s resumes there", message.Quote(t.RecordFile))
 		}
 	}
-	if doc == nil || len(doc.Stages) == 0 {
-		return nil, err
+	if doc == nil || doc.Baseline.Rounds == nil && err != nil {
+		return nil, err // nothing that the search chose from
 	}
 	mine := doc.Setup
 	doc.Setup = setup
 	doc.Objective, doc.Seconds, doc.Complete, doc.Rounds = mine.Objective, mine.Seconds, mine.Complete, mine.Rounds
 	doc.Repeated, doc.Excluded = mine.Repeated, mine.Excluded
+	if mine.Window > 0 {
+		doc.WarmUp, doc.Window = mine.WarmUp, mine.Window
+	}
 	doc.Warnings = append(t.allWarnings(), doc.Warnings...)
 	content.SayTune(doc)
 	return doc, err
@@ -308,13 +317,7 @@ func (t *Tune) preview(in *search.Input) error {
 	if err != nil {
 		return t.searchError(context.Background(), err)
 	}
-	about := ""
-	if expected, most := wholeMinutes(p.Expected), wholeMinutes(p.AtMost); in.Base.Load == runner.LoadBatch || expected == most {
-		about = "at most " + most
-	} else {
-		about = "about " + expected + ", at most " + most
-	}
-	t.Talk.Note("note: %s: the default first, then up to %s, and the best of them again on fresh runs", about, units.Plural(p.Candidates, "setting"))
+	t.Talk.Note("note: at most %s: the default first, then up to %s, and the best of them again on fresh runs", wholeMinutes(p.AtMost), units.Plural(p.Candidates, "setting"))
 	return nil
 }
 

@@ -129,8 +129,8 @@ func TestTuneRefusesLoads(t *testing.T) {
 func TestTunePace(t *testing.T) {
 	for line, want := range map[string][2]time.Duration{
 		"-- cmd":                           {3 * time.Second, time.Second},
-		"--budget 5m -- cmd":               {1500 * time.Millisecond, time.Second},
-		"--budget 1m -- cmd":               {time.Second, 400 * time.Millisecond},
+		"--budget 5m -- cmd":               {2500 * time.Millisecond, time.Second},
+		"--budget 1m -- cmd":               {time.Second, time.Second},
 		"--budget 1m --window 2s -- cmd":   {2 * time.Second, time.Second},
 		"--budget 1m --warmup 2s -- cmd":   {time.Second, 2 * time.Second},
 		"--budget 60m --window 10s -- cmd": {10 * time.Second, time.Second},

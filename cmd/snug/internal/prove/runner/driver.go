@@ -69,7 +69,7 @@ func (d *generatorDriver) close() { d.generator.Close() }
 func (r *Runner) plan(t experiment.Trial, urls []string) load.Plan {
 	p := r.Request
 	p.URLs, p.Seed, p.RealTime = urls, t.Seed, r.RealTime
-	p.Warm, p.Window = r.WarmUp, r.Window
+	p.Warm, p.Window, p.Slices = r.WarmUp, r.Window, r.Slices
 	users, isUsers := Users(t.Arm.Load)
 	ramp, isRamp := finding.ParseRamp(t.Arm.Load)
 	switch {

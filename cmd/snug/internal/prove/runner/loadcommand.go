@@ -52,6 +52,9 @@ func (s *said) lastLine() string {
 
 func (d *commandDriver) warm(ctx context.Context) error {
 	r := d.runner
+	if r.WarmUp == 0 {
+		return nil
+	}
 	end, s, err := r.outside(ctx, r.Load, d.trial, phaseWarm, r.WarmUp, r.WarmUp+r.Request.Timeout)
 	return r.loadFailed(end, s, err, phaseWarm, r.WarmUp)
 }

@@ -8,21 +8,23 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// reading is one look at the programs of a ramp.
+// reading is one look at the programs in a window that is counted in slices.
 type reading struct {
 	counters
 	resident *int64 // sum of the programs' resident sets, in bytes
 }
 
-// course reads the counters of programs at the end of each slice of a ramp. Nil reads nothing.
+// course reads the counters of programs at the end of each slice of a window. Nil reads nothing.
 type course struct {
-	ramp     finding.Ramp
+	ramp     finding.Ramp // or the same number of users all the time
+	slices   int
 	ps       processes
 	readings []reading // one for each slice but the last
 	resident *int64    // at the end of the last
@@ -30,21 +32,29 @@ type course struct {
 	ended    chan struct{}
 }
 
-// follow begins to read, if the load is a ramp. The window begins now. ps may be empty: then only
-// the load generator's figures are known.
-func follow(ctx context.Context, arm finding.Arm, ps processes) *course {
+// follow begins to read, if the load is a ramp or the window is counted in slices. The window begins now.
+// ps may be empty: then only the load generator's figures are known.
+func (r *Runner) follow(ctx context.Context, arm finding.Arm, ps processes) *course {
+	c := &course{ps: ps, slices: r.Slices, ended: make(chan struct{})}
 	ramp, ok := finding.ParseRamp(arm.Load)
-	if !ok {
+	switch {
+	case ok:
+		c.ramp, c.slices = ramp, ramp.Slices()
+	case r.Slices > 0 && r.Load == "" && !experiment.OpenLoop(arm):
+		users, ok := Users(arm.Load)
+		if !ok {
+			users = Connections
+		}
+		c.ramp = finding.Ramp{From: users, To: users, Over: r.Window}
+	default:
 		return nil
 	}
-	c := &course{ramp: ramp, ps: ps, ended: make(chan struct{})}
 	ctx, c.stop = context.WithCancel(ctx)
 	began := time.Now()
 	go func() {
 		defer close(c.ended)
-		n := ramp.Slices()
-		for i := 1; i < n && len(ps) > 0; i++ {
-			pause(ctx, time.Until(began.Add(ramp.Over*time.Duration(i)/time.Duration(n))))
+		for i := 1; i < c.slices && len(ps) > 0; i++ {
+			pause(ctx, time.Until(began.Add(c.ramp.Over*time.Duration(i)/time.Duration(c.slices))))
 			if ctx.Err() != nil {
 				return
 			}
@@ -112,7 +122,7 @@ func (c *course) traced(last *workload.Traced) *workload.Traced {
 // timeline returns the course of a run. a and b are the counters before and after the window; without
 // programs they are not used.
 func (c *course) timeline(a, b counters, slices []load.Slice) *finding.Timeline {
-	n := c.ramp.Slices()
+	n := c.slices
 	t := &finding.Timeline{Step: c.ramp.Over.Seconds() / float64(n)}
 	for i := range n {
 		t.Users = append(t.Users, units.RoundTo(c.ramp.Users((float64(i)+0.5)/float64(n)), 6))

@@ -24,7 +24,7 @@ func TestTimeline(t *testing.T) {
 			usage:   cgrun.Usage{CPUTime: &cpu, Periods: &periods, ThrottledPeriods: &throttled}, trace: &gc,
 		}
 	}
-	c := &course{ramp: finding.Ramp{From: 10, To: 30, Over: 10 * time.Second}, ps: processes{nil}, resident: new(int64(4 << 20))}
+	c := &course{ramp: finding.Ramp{From: 10, To: 30, Over: 10 * time.Second}, slices: 10, ps: processes{nil}, resident: new(int64(4 << 20))}
 	c.readings = []reading{
 		{at(1, time.Second, 20, 5, workload.Traced{Cycles: 3, CPU: .5}), new(int64(1 << 20))},
 		{at(2.5, 4*time.Second, 35, 5, workload.Traced{Cycles: 1, Missed: 1, CPU: .1}), nil}, // late
@@ -54,7 +54,7 @@ func TestTimeline(t *testing.T) {
 	if sum := c.traced(&workload.Traced{Cycles: 2}); sum.Cycles != 6 || sum.Missed != 1 {
 		t.Errorf("the whole window has %+v, want 6 cycles and 1 missed", sum)
 	}
-	if follow(t.Context(), finding.Arm{Load: "30 users"}, nil) != nil {
+	if (&Runner{}).follow(t.Context(), finding.Arm{Load: "30 users"}, nil) != nil {
 		t.Error("a number of users that does not change has a course")
 	}
 }

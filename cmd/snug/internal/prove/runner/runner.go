@@ -51,6 +51,7 @@ type Runner struct {
 
 	WarmUp time.Duration // discarded
 	Window time.Duration // measured
+	Slices int           // in which the window of a closed loop is counted too; 0 is none
 	Probe  time.Duration // of the stall probe of built-in workloads; 0 is none
 
 	RealTime bool // the load generator becomes SCHED_RR

@@ -76,7 +76,7 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 		}
 	}
 	a := readCounters(all)
-	course := follow(alive, t.Arm, all)
+	course := r.follow(alive, t.Arm, all)
 	defer course.end()
 	if err := r.watched(alive, all[0].child.PID(), d.measure); err != nil {
 		return all.died(ctx, run, "in the window", err)
@@ -226,7 +226,7 @@ func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Ru
 	}
 	pause(ctx, settle)
 	a := readMachine()
-	course := follow(ctx, t.Arm, nil)
+	course := r.follow(ctx, t.Arm, nil)
 	defer course.end()
 	if err := d.measure(ctx); err != nil {
 		return err

@@ -5,16 +5,12 @@ package search
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 )
-
-// leastPairs is the smallest number of pairs that can show a difference between two
-// settings.
-const leastPairs = 6
 
 // confirm measures the leader of the search again, and beside it in the same rounds its
 // baseline, and the leader without each of its knobs. No choice depended on these runs:
@@ -25,7 +21,26 @@ func (s *search) confirm(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	d := s.confirmation(lead)
+	base := s.ref
+	if lead == s.ref {
+		base = 0 // snug's plan, against the default that fails
+	}
+	without := s.without(lead)
+	pairs := func() int { return min(maxPairs, s.trials.left()/(2+len(without))) }
+	for len(without) > 0 && pairs() < minPairs {
+		without = without[:len(without)-1]
+	}
+	if pairs() < leastPairs {
+		return nil
+	}
+	s.confirmed = []int{lead, base}
+	for _, w := range without {
+		s.confirmed = append(s.confirmed, w.cell)
+	}
+	d := &experiment.Design{Rounds: pairs(), Seed: s.seed()}
+	for _, cell := range s.confirmed {
+		d.Arms = append(d.Arms, s.arm(cell))
+	}
 	s.paired = d.Rounds
 	s.trials.allowed = s.trials.limit
 	runs, short, err := s.execute(ctx, "confirm", d)
@@ -36,8 +51,8 @@ func (s *search) confirm(ctx context.Context) error {
 	c := &finding.Confirm{Winner: cells[0], Default: cells[1], Without: cells[2:], Answer: 1}
 	c.Comparisons = slices.Concat(compared(d, cells, []int{0}, 1), compared(d, cells, above(2, len(cells)), 1))
 	s.tune.Confirm = c
-	for i, k := range lead.without {
-		s.test(k, 2+i, compared(d, cells, above(2, len(cells)), 0))
+	for i, w := range without {
+		s.test(w, 2+i, compared(d, cells, above(2, len(cells)), 0))
 	}
 	if err == nil {
 		s.choose()
@@ -46,152 +61,80 @@ func (s *search) confirm(ctx context.Context) error {
 	return err
 }
 
-// contest is what a confirmation measures.
-type contest struct {
-	cell    int    // the leader
-	base    int    // what it must beat
-	without []drop // the leader without each of its knobs
-	pairs   int
-}
-
 // drop is a setting without one of its knobs.
 type drop struct{ knob, cell int }
 
-// leader chooses what to confirm. The best setting leads; of those that are estimated to
-// be within the margin of it, the one that sets the fewest knobs, and of these one that
-// leaves GOMAXPROCS to Go. If the budget is too small to test each knob of it, another
-// leads. Where the baseline fails and nothing leads snug's plan, snug's plan is confirmed
-// against the baseline. The result is false if nothing leads, or the budget allows nothing.
-func (s *search) leader() (contest, bool) {
-	top := s.ranking[0]
-	switch {
-	case !top.feasible() || top.cell == s.ref && s.ref == 0:
-		return contest{}, false
-	case top.cell == s.ref:
-		c := contest{cell: s.ref, base: 0, pairs: min(confirmPairs, s.trials.left()/2)}
-		return c, c.pairs >= leastPairs
+// leader chooses what to confirm: the best setting besides the one to beat; of those that are
+// estimated to be within the margin of it, the one that changes least. Where nothing leads
+// snug's plan, and the default fails, that is confirmed against the default. The result is false
+// if nothing can win: what is worse by more than the margin so far is not confirmed.
+func (s *search) leader() (int, bool) {
+	if len(s.ranking) == 0 {
+		return 0, false
+	}
+	if top := s.ranking[0]; s.ref != 0 && top.cell == s.ref {
+		return s.ref, top.feasible()
 	}
 	margin := math.Log1p(margins[s.in.Objective.name])
-	for _, rule := range []struct {
-		test  bool
-		pairs int
-	}{{true, minPairs}, {false, minPairs}, {false, leastPairs}} {
-		if c, ok := s.simplest(top.score+margin, rule.test, rule.pairs); ok {
-			return c, true
-		}
+	lead, score := -1, math.Inf(1)
+	if slices.ContainsFunc(s.ranking, func(t standing) bool { return t.cell == s.ref && t.feasible() }) {
+		score = margin
 	}
-	return contest{}, false
-}
-
-// simplest returns the simplest setting that leads the reference, scores at most a bound,
-// and can be confirmed with a number of pairs; beyond the margin, the best.
-func (s *search) simplest(bound float64, test bool, pairs int) (contest, bool) {
-	var best contest
-	found := false
 	for _, t := range s.ranking {
-		if t.cell == s.ref || !t.feasible() {
-			break // the rest is worse than the reference, or fails
-		}
-		if t.score > bound || !t.measured && t.cell != s.ranking[0].cell {
-			continue
-		}
-		c := contest{cell: t.cell, base: s.ref}
-		if test {
-			c.without = s.without(t.cell)
-		}
-		c.pairs = min(s.maxPairs(), s.trials.left()/(2+len(c.without)))
-		if c.pairs < pairs {
-			s.unaffordable = true
-			continue
-		}
-		arm := func(c contest) finding.Arm { return s.judge.candidates[c.cell].Arm }
-		if !found || experiment.Changes(arm(c)) < experiment.Changes(arm(best)) {
-			best, found = c, true
+		switch {
+		case t.cell == s.ref || !t.feasible():
+		case lead < 0 && t.score <= score:
+			lead, score = t.cell, t.score
+		case lead >= 0 && t.score <= score+margin && s.changes(t.cell) < s.changes(lead):
+			lead = t.cell
 		}
 	}
-	return best, found
+	return lead, lead >= 0
 }
 
-// maxPairs returns how many pairs a confirmation may have: a small budget has fewer, even
-// if the search left more of it.
-func (s *search) maxPairs() int {
-	return min(maxPairs, max(confirmPairs, s.trials.n/10))
+// changes weighs what a candidate changes of the setting to beat, as [experiment.Changes] does.
+func (s *search) changes(cell int) int {
+	n := 0
+	for k := range knobs {
+		if s.judge.candidates[cell].levels[k] != s.judge.candidates[s.ref].levels[k] {
+			n += 2
+			if k == procsKnob {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // without returns a candidate without each of the knobs that it sets otherwise than the
-// reference; none if it is only one, because without that it is the reference. A GOGC=off
-// keeps its GOMEMLIMIT: nothing else would start a collection.
+// reference; none if it is only one, because without that it is the reference. A raised GOGC
+// keeps its GOMEMLIMIT: nothing else bounds the heap.
 func (s *search) without(cell int) []drop {
 	own, ref := s.judge.candidates[cell], s.judge.candidates[s.ref]
 	var out []drop
-	differ := 0
 	for k := range knobs {
-		if own.levels[k] == ref.levels[k] || s.tune.Space[k].Values[own.levels[k]] == "" || k == burstKnob && own.Arm.Burst == s.in.Base.Burst {
+		bounds := k == limitKnob && ref.Arm.GOMEMLIMIT == "" && own.levels[gogcKnob] != ref.levels[gogcKnob]
+		if own.levels[k] == ref.levels[k] || bounds {
 			continue
 		}
-		differ++
 		c := own
 		c.levels[k] = ref.levels[k]
-		c.Arm = s.armOf(c.levels)
-		if c.Arm.GOGC == "off" && c.Arm.GOMEMLIMIT == "" || s.in.Only != nil && !s.in.Only(c.Arm) {
-			continue
+		var x setting
+		for i, f := range s.tune.Space {
+			x[i] = f.Values[c.levels[i]]
 		}
+		c.Arm = (&space{SpaceInput: s.in.space()}).arm(x)
 		at := slices.IndexFunc(s.judge.candidates, func(o Candidate) bool { return o.Arm == c.Arm })
-		if at == s.ref {
+		if at == s.ref || s.in.Only != nil && !s.in.Only(c.Arm) {
 			continue
 		}
-		if at < 0 { // left out of the search, or failed by the model: now it is measured
+		if at < 0 {
 			at = len(s.judge.candidates)
 			s.judge.candidates = append(s.judge.candidates, c)
 		}
 		out = append(out, drop{k, at})
 	}
-	if differ < 2 {
-		return nil
-	}
 	return out[:min(len(out), maxWithout)]
-}
-
-// armOf returns the arm with these levels.
-func (s *search) armOf(levels [knobs]int) finding.Arm {
-	own := space{SpaceInput: s.in.space()}
-	var x setting
-	for k, l := range levels {
-		x[k] = s.tune.Space[k].Values[l]
-	}
-	return own.arm(x)
-}
-
-// confirmation returns the design of a confirmation. Two settings are in ABBA blocks: of
-// two rounds one starts with the leader and one with the baseline, so that steady changes
-// of the machine affect both alike. Which comes first in a block is random. A design is
-// shuffled by its seed, so confirmation looks for a seed that gives this order; one in 2
-// to the number of blocks does. More settings are shuffled.
-func (s *search) confirmation(c contest) *experiment.Design {
-	s.confirmed = []int{c.cell, c.base}
-	for _, w := range c.without {
-		s.confirmed = append(s.confirmed, w.cell)
-	}
-	d := &experiment.Design{Rounds: c.pairs}
-	for _, cell := range s.confirmed {
-		d.Arms = append(d.Arms, s.arm(cell))
-	}
-	for r := rand.New(rand.NewPCG(s.seed(), 2)); ; {
-		d.Seed = r.Uint64N(1 << 53)
-		if len(d.Arms) > 2 || mirrored(d.Schedule()) {
-			return d
-		}
-	}
-}
-
-// mirrored reports whether trials of two arms are in ABBA blocks.
-func mirrored(trials []experiment.Trial) bool {
-	for i := 0; i+3 < len(trials); i += 4 {
-		if trials[i].Arm != trials[i+3].Arm {
-			return false
-		}
-	}
-	return true
 }
 
 // compared compares cells of a confirmation with another one. The leader is compared with
@@ -203,29 +146,14 @@ func compared(d *experiment.Design, cells []finding.Cell, which []int, with int)
 	return experiment.CompareAsPlanned(&one, cells)
 }
 
-// above returns the numbers from a to below b.
-func above(a, b int) []int {
-	var out []int
-	for ; a < b; a++ {
-		out = append(out, a)
-	}
-	return out
-}
-
 // test records whether the leader needs a knob, from the comparisons with the leader.
 func (s *search) test(w drop, cell int, comparisons []finding.Comparison) {
-	arm := s.tune.Confirm.Winner.Arm
-	k := finding.KnobTest{Knob: knobNames[w.knob], Value: s.tune.Space[w.knob].Values[s.levelOf(arm, w.knob)], Cell: cell}
+	lead := s.judge.candidates[s.confirmed[0]]
+	k := finding.KnobTest{Knob: knobNames[w.knob], Value: s.tune.Space[w.knob].Values[lead.levels[w.knob]], Cell: cell}
 	k.Broken = s.judge.broken(s.tune.Confirm.Without[cell-2].Rounds, true)
 	k.Change = find(comparisons, cell, s.in.Objective.Key)
 	k.Needed = k.Broken != nil || k.Change != nil && k.Change.Word == finding.Worse
 	s.tune.Confirm.Knobs = append(s.tune.Confirm.Knobs, k)
-}
-
-// levelOf returns the level of a knob of a candidate's arm.
-func (s *search) levelOf(a finding.Arm, knob int) int {
-	i := slices.IndexFunc(s.judge.candidates, func(c Candidate) bool { return c.Arm == a })
-	return s.judge.candidates[i].levels[knob]
 }
 
 // find returns the comparison of a cell in a metric; nil if there is none.
@@ -237,35 +165,48 @@ func find(all []finding.Comparison, cell int, metric string) *finding.Comparison
 	return &all[i]
 }
 
-// choose sets the answer of the confirmation: the leader if it won. A knob that it does
-// not need is left out, if the setting without it won as well: what is recommended has
-// always been shown to be better than the baseline. Where a knob makes the leader worse in
-// what must not be worse, the setting without it takes its place.
+// choose sets the answer of the confirmation: the leader if it won. A knob is left out if the loss
+// without it is shown to be within the margin, and the setting without it won as well. Where the
+// leader is worse in what must not be worse, a setting without one of its knobs takes its place.
 func (s *search) choose() {
 	c := s.tune.Confirm
-	if !s.won(0) {
-		return
-	}
-	if s.worse(0) == nil {
+	if s.won(0) {
 		c.Answer = 0
 	}
+	led := s.gain(0)
 	for _, k := range c.Knobs {
-		if k.Needed && c.Answer == 0 || !s.won(k.Cell) || s.worse(k.Cell) != nil {
-			continue
-		}
-		if c.Answer < 2 || k.Knob == knobNames[procsKnob] {
+		spare := c.Answer == 0 && k.Change != nil && (k.Change.Word == finding.Same || k.Change.Word == finding.Better)
+		blocked := c.Answer == 1 && led != nil && led.Word == finding.Better
+		if (spare || blocked) && s.won(k.Cell) {
 			c.Answer = k.Cell
+			return
 		}
 	}
 }
 
-// worse returns in what a cell of the confirmation is worse and must not be; nil = nothing.
+// cell returns a cell of the confirmation.
+func (s *search) cell(i int) *finding.Cell {
+	c := s.tune.Confirm
+	switch i {
+	case 0:
+		return &c.Winner
+	case 1:
+		return &c.Default
+	}
+	return &c.Without[i-2]
+}
+
+// worse returns in what a cell of the confirmation is worse and must not be; nil = nothing. Whatever
+// the objective, that is failed operations, P99 and, unless it serves more, throttling.
 func (s *search) worse(cell int) *finding.Broken {
-	if !s.in.Auto {
-		return nil
+	served := find(s.tune.Confirm.Comparisons, cell, metric.RPS)
+	for _, m := range experiment.Raised(s.cell(1), s.cell(cell)) {
+		if m != metric.Throttled || served == nil || served.Word != finding.Better {
+			return &finding.Broken{Code: finding.BrokeWorse, Bound: m}
+		}
 	}
 	for _, o := range s.tune.Confirm.Comparisons {
-		if o.Cell == cell && o.Word == finding.Worse && experiment.Guarded(o.Metric) {
+		if s.in.Auto && o.Cell == cell && o.Word == finding.Worse && experiment.Guarded(o.Metric) {
 			return &finding.Broken{Code: finding.BrokeWorse, Bound: o.Metric}
 		}
 	}
@@ -281,18 +222,24 @@ func (s *search) gain(cell int) *finding.Comparison {
 	return find(s.tune.Confirm.Comparisons, cell, s.in.Objective.Key)
 }
 
-// won reports whether the confirmation supports a cell: it meets every constraint, and
-// either its objective is better by more than the margin, or the baseline breaks a
-// constraint.
+// won reports whether the confirmation supports a cell: it meets every constraint, it is not worse in
+// what must not be, and either its objective is better by more than the margin, or the baseline
+// fails or breaks a constraint, and not by chance.
 func (s *search) won(cell int) bool {
-	c := s.tune.Confirm
-	own := c.Winner
-	if cell > 1 {
-		own = c.Without[cell-2]
-	}
-	if s.judge.broken(own.Rounds, true) != nil {
+	own := s.cell(cell)
+	if s.judge.broken(own.Rounds, true) != nil || s.worse(cell) != nil {
 		return false
 	}
 	g := s.gain(cell)
-	return g != nil && g.Word == finding.Better || s.judge.broken(c.Default.Rounds, false) != nil
+	return g != nil && g.Word == finding.Better || s.judge.broken(s.cell(1).Rounds, false) != nil ||
+		s.confirmed[1] == 0 && s.spares(cell)
+}
+
+// spares reports whether the default fails more often than chance explains where a setting of the
+// confirmation does not.
+func (s *search) spares(cell int) bool {
+	f := s.fails(0)
+	_, of := lost(s.judge.byCell(s.runs)[s.confirmed[cell]])
+	_, fresh := lost(s.cell(cell).Rounds)
+	return f != nil && !chance(f, of+fresh)
 }

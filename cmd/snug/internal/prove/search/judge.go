@@ -4,89 +4,115 @@ package search
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
+// achieved is the share of the offered load that a setting must serve, and inFlight
+// the requests per run that may be under way when the window closes.
 const (
-	// pessimist is the 95 % quantile of the normal distribution, for one-sided bounds.
-	pessimist = 1.645
-	// achieved is the share of the offered load that a setting must serve, and inFlight
-	// the requests per run that may be under way when the window closes.
-	achieved, inFlight = 0.995, 3
+	achieved = 0.995
+	inFlight = 3
 )
 
 // judge ranks candidates by the runs so far.
 type judge struct {
 	candidates  []Candidate
-	sizes       [knobs]int // levels by knob
 	objective   Objective
 	constraints []Constraint // the user's and those of limits
-	// guarded: by its estimate, a candidate must not serve less than the baseline, candidate 0,
-	// beyond the margin. Whether it does is decided by the pairs of the confirmation.
+	// guarded: a candidate must not serve less than the baseline beyond the margin.
 	guarded bool
 	errors  float64 // error ratio of the baseline
 }
 
 // standing is what the runs say about one candidate.
 type standing struct {
-	cell     int
-	score    float64 // of the objective, on the logarithmic scale; less is better
-	measured bool    // false: only predicted
-	// failed: it was OOM-killed, finished nothing in a run, had more errors than the
-	// baseline, did not serve the offered load, or had no run that counts.
-	failed string
+	cell   int
+	score  float64 // of the objective against the baseline, on the logarithmic scale; less is better
+	failed string  // code of the reason why it cannot win, see failure
 	excess float64 // beyond the bounds of the constraints, on the logarithmic scale; 0 is within
 }
 
 func (s standing) feasible() bool { return s.failed == "" && s.excess == 0 }
 
-// rank orders all candidates, the best first: those that meet every constraint by the
-// objective, then the others by how far they miss, last those that failed. The bound of a
-// constraint applies to the estimate plus z standard errors: 0 in the screen, where a
-// single run of a setting could bound nothing, and [pessimist] later.
-//
-// It also returns the model of the objective.
-func (j *judge) rank(runs []finding.Run, z float64) ([]standing, surface) {
+// rank orders candidates that were measured in the same rounds, the best first: those that
+// meet every constraint by the objective, then the others by how far they miss, last those
+// that failed. ref is the setting to beat, which they are compared with.
+func (j *judge) rank(runs []finding.Run, field []int, ref int) []standing {
 	cells := j.byCell(runs)
-	s := j.fit(cells, j.objective.figure)
-	out := make([]standing, len(j.candidates))
-	for i := range out {
-		out[i] = standing{cell: i, score: s.mean[i], measured: len(cells[i]) > 0, failed: j.failure(cells[i])}
-	}
-	for _, c := range j.constraints {
-		j.bound(out, cells, c, z)
-	}
-	if j.guarded {
+	score, rounds := j.scores(cells, field, j.objective.figure)
+	var served map[int]float64
+	if j.guarded && rounds > 1 { // one round is too noisy for this
 		m, _ := figureOf("rps")
-		served := j.fit(cells, m).mean
-		for i := range out {
-			if less := served[i] - served[0] - math.Log1p(margins["rps"]); less > 0 {
-				out[i].excess += less
+		served, _ = j.scores(cells, field, m)
+	}
+	out := make([]standing, len(field))
+	for i, c := range field {
+		s := standing{cell: c, score: math.Inf(1), failed: j.failure(cells[c])}
+		if own, ok := score[c]; ok {
+			s.score = own - score[ref]
+		}
+		if less := served[c] - served[ref]; less > math.Log1p(margins["rps"]) {
+			s.score = max(s.score, less)
+		}
+		for _, con := range j.constraints {
+			s.excess += con.excess(cells[c])
+		}
+		out[i] = s
+	}
+	slices.SortStableFunc(out, func(a, b standing) int {
+		if (a.failed != "") != (b.failed != "") {
+			return cmp.Compare(len(a.failed), len(b.failed))
+		}
+		return cmp.Or(cmp.Compare(a.excess, b.excess), cmp.Compare(a.score, b.score))
+	})
+	return out
+}
+
+// scores returns the mean logarithm of a metric of candidates, without what the runs of a
+// round have in common, and in how many rounds it was measured.
+func (j *judge) scores(cells [][]finding.Run, field []int, m figure) (mean map[int]float64, rounds int) {
+	type one struct {
+		cell int
+		y    float64
+	}
+	byRound := map[int][]one{}
+	for _, c := range field {
+		seen := map[int]bool{}
+		for i := range cells[c] {
+			r := &cells[c][i]
+			if y, ok := m.log(r); ok && r.Invalid == "" && !seen[r.Round] {
+				seen[r.Round] = true
+				byRound[r.Round] = append(byRound[r.Round], one{c, y})
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b standing) int {
-		return cmp.Or(
-			boolCompare(a.failed != "", b.failed != ""),
-			cmp.Compare(a.excess, b.excess),
-			cmp.Compare(a.score, b.score))
-	})
-	return out, s
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
+	sum, n := map[int]float64{}, map[int]float64{}
+	for _, round := range slices.Sorted(maps.Keys(byRound)) { // in order: sums of floats depend on it
+		all := byRound[round]
+		if len(all) < 2 {
+			continue // nothing to compare with
+		}
+		rounds++
+		center := 0.0
+		for _, x := range all {
+			center += x.y / float64(len(all))
+		}
+		for _, x := range all {
+			sum[x.cell], n[x.cell] = sum[x.cell]+x.y-center, n[x.cell]+1
+		}
 	}
-	return 1
+	for c := range sum {
+		sum[c] /= n[c]
+	}
+	return sum, rounds
 }
 
 // byCell groups runs by candidate. It keeps runs that do not count, see failure.
@@ -104,21 +130,17 @@ func (j *judge) byCell(runs []finding.Run) [][]finding.Run {
 	return cells
 }
 
-// fit models a metric of all candidates. It leaves out runs without the metric, or with
-// 0.
-func (j *judge) fit(cells [][]finding.Run, m figure) surface {
-	var obs []observation
-	for i, runs := range cells {
-		for k := range runs {
-			if runs[k].Invalid != "" {
-				continue
-			}
-			if y, ok := m.log(&runs[k]); ok {
-				obs = append(obs, observation{i, runs[k].Round, y})
+// lost counts the runs that count, and those of them that were OOM-killed or finished nothing.
+func lost(runs []finding.Run) (n, of int) {
+	for i := range runs {
+		if runs[i].Invalid == "" {
+			of++
+			if killed(&runs[i]) || empty(&runs[i]) {
+				n++
 			}
 		}
 	}
-	return fit(j.candidates, j.sizes, obs)
+	return n, of
 }
 
 // failure returns the code of the reason why a setting cannot win, whatever its
@@ -163,50 +185,67 @@ func (j *judge) scored(r finding.Run) bool {
 	return ok && r.Invalid == ""
 }
 
-// bound adds to the standings by how much they exceed a constraint.
-func (j *judge) bound(out []standing, cells [][]finding.Run, c Constraint, z float64) {
-	if c.share() {
-		// Most values are 0 and have no logarithm, so the worst run decides. Nothing
-		// is known of settings without runs.
-		for i := range out {
-			for _, r := range cells[i] {
-				if v := c.Run(&r); v != nil && r.Invalid == "" && !c.holds(*v) {
-					out[i].excess = max(out[i].excess, math.Log1p(*v-c.bound))
-				}
-			}
+// values returns the bounded metric of the runs that count and have it.
+func (c Constraint) values(runs []finding.Run) (x []float64) {
+	for i := range runs {
+		if v := c.Run(&runs[i]); v != nil && runs[i].Invalid == "" {
+			x = append(x, *v)
 		}
-		return
 	}
-	s := j.fit(cells, c.figure)
-	limit := math.Log(c.bound)
+	return x
+}
+
+// excess returns by how much runs exceed the bound, on the logarithmic scale: their mean and, of three
+// or more, 1.645 standard errors, the one-sided bound of 95 %. Of a share, which is 0 in most runs,
+// and of memory, of which too much is fatal once, the worst run decides.
+func (c Constraint) excess(runs []finding.Run) float64 {
+	x := c.values(runs)
+	if len(x) == 0 {
+		return 0
+	}
+	v := slices.Max(x)
+	switch n := float64(len(x)); {
+	case c.share():
+		if c.holds(v) {
+			return 0
+		}
+		return max(math.Log1p(v-c.bound), 1e-9)
+	case c.Unit != metric.Bytes:
+		mean, square := 0.0, 0.0
+		for _, y := range x {
+			mean += math.Log(y) / n
+		}
+		for _, y := range x {
+			square += (math.Log(y) - mean) * (math.Log(y) - mean)
+		}
+		if n >= 3 {
+			mean -= c.sign() * pessimist * math.Sqrt(square/(n-1)/n)
+		}
+		v = math.Exp(mean)
+	}
+	if c.holds(v) {
+		return 0
+	}
+	return max(math.Abs(math.Log(v/c.bound)), 1e-9) // a little even if the value equals a strict bound
+}
+
+// sign is 1 if more is better, else -1.
+func (c Constraint) sign() float64 {
 	if c.More {
-		limit = -limit
+		return 1
 	}
-	for i := range out {
-		worst := s.mean[i] + z*s.sd[i]
-		switch over := worst - limit; {
-		case math.IsNaN(over) || c.holds(c.value(worst)):
-		default:
-			// A little even if the value equals a strict bound.
-			out[i].excess += max(over, 1e-9)
-		}
-	}
+	return -1
 }
 
 // broken returns what the runs of a setting break; nil if it meets everything. With
 // doubt the less favourable end of the median's interval counts, otherwise the more
 // favourable one; with too few runs for an interval, the ends of the range.
 func (j *judge) broken(runs []finding.Run, doubt bool) *finding.Broken {
-	if why := j.failure(runs); why != "" && (doubt || why != finding.BrokeErrors) {
+	if why := j.failure(runs); why != "" && doubt {
 		return &finding.Broken{Code: why}
 	}
 	for _, con := range j.constraints {
-		var x []float64
-		for i := range runs {
-			if v := con.Run(&runs[i]); v != nil && runs[i].Invalid == "" {
-				x = append(x, *v)
-			}
-		}
+		x := con.values(runs)
 		if len(x) == 0 {
 			if doubt {
 				return &finding.Broken{Code: finding.BrokeBound, Bound: con.String()}
@@ -234,4 +273,33 @@ func Breaks(run *finding.Run, bounds []Constraint) *finding.Broken {
 	served, _ := figureOf("rps")
 	j := &judge{objective: Objective{served}, constraints: bounds}
 	return j.broken([]finding.Run{*run}, true)
+}
+
+// limits returns the constraints that always apply: under a memory limit a tenth of it
+// stays free. The peak of a cgroup counts page cache, which the kernel reclaims before it
+// kills. If the baseline's peak exceeds the bound because of that, the bound applies to
+// the resident memory instead. Where only snug's plan survives, a setting may use as much
+// as that does.
+func (s *search) limits(memory int64) []Constraint {
+	if memory <= 0 {
+		return nil
+	}
+	bound := peakShare * float64(memory)
+	name := "peak"
+	if peak := s.medianOf(func(r *finding.Run) *float64 { return metric.Float(r.Peak) }); peak == nil || *peak > bound {
+		name = "rss"
+		rss := s.medianOf(func(r *finding.Run) *float64 { return metric.Float(r.MaxRSS) })
+		if peak != nil && (rss == nil || *rss > bound) {
+			name = "peak"
+		}
+	}
+	m, _ := figureOf(name)
+	if s.ref != 0 { // where the default fails, what snug's plan uses is the measure
+		for _, r := range s.judge.byCell(s.runs)[s.ref] {
+			if v := m.Run(&r); v != nil && r.Invalid == "" {
+				bound = min(max(bound, 1.02**v), float64(memory))
+			}
+		}
+	}
+	return []Constraint{{m, false, bound, name + "<=" + units.Bytes(int64(bound))}}
 }

@@ -4,8 +4,6 @@ package search
 
 import (
 	"errors"
-	"slices"
-	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
@@ -75,14 +73,3 @@ func (l *ledger) holds(others int) bool {
 func (l *ledger) limit() bool {
 	return l.inRuns || l.spent+l.cost() <= l.budget*(1+overrun)
 }
-
-// duration returns the expected duration of a number of runs; 0 if the budget is in runs.
-func (l *ledger) duration(runs int) time.Duration {
-	if l.inRuns {
-		return 0
-	}
-	return time.Duration(float64(runs) * l.cost() * float64(time.Second))
-}
-
-// anyScored reports whether any run so far has a figure of the objective.
-func (s *search) anyScored() bool { return slices.ContainsFunc(s.runs, s.judge.scored) }

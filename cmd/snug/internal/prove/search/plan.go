@@ -4,28 +4,26 @@ package search
 
 import (
 	"fmt"
+	"strconv"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
+	"github.com/snug-go/snug/internal/plan"
 )
 
 const (
-	// baselineRuns is the smallest number of runs whose median has a 95 % interval;
-	// minBaseline is what a small budget leaves of them.
-	baselineRuns = 6
-	minBaseline  = 3
-	// confirmPairs show a difference of about 5 % in a figure that varies by 3 %, and
-	// maxPairs one of 4 %. minPairs can still show one with as many settings as a
-	// confirmation may have.
-	confirmPairs = 10
-	maxPairs     = 16
-	minPairs     = 8
+	// baselineRuns are done before anything is chosen: they say what there is to measure.
+	baselineRuns = 3
+	// A third of the runs confirm, in maxPairs rounds at most: they show a difference of 4 % in a figure
+	// that varies by 3 %. minPairs can still show one, and leastPairs if all of them agree.
+	maxPairs, minPairs, leastPairs = 16, 8, 6
 	// maxWithout is how many knobs of the leader are tested, each by leaving it out.
-	maxWithout = 3
-	// minScreen is the minimum number of settings in the screen, if there are that many
-	// and the budget allows it. The screen then also has at least the number of the
-	// model's parameters, plus two.
-	minScreen = 8
-	// firstRung is how many settings the screen leaves to sequential halving.
-	firstRung = 8
+	maxWithout = 2
+	// fewest is how many settings are not halved any more: the setting to beat and two others.
+	fewest = 3
+	// smallest is the number of runs of the smallest useful search.
+	smallest = baselineRuns + fewest + 2*leastPairs
 )
 
 // Step is one stage of a search: this number of settings, each once a round.
@@ -35,28 +33,26 @@ type Step struct {
 	Rounds int
 }
 
-// Runs returns the number of runs of the step, without repetitions.
-func (s Step) Runs() int { return s.Arms * s.Rounds }
-
 // Plan is what a search is going to do.
 type Plan struct {
 	Candidates int           // settings to try, at most
 	Expected   time.Duration // 0: the budget is in runs
 	AtMost     time.Duration
-	Runs       int
 }
 
 // BudgetError reports a budget that is too small for any search.
 type BudgetError struct {
 	Budget, Need   time.Duration // 0 if the budget is in runs
 	Runs, NeedRuns int
+	Why            string // "" if that is plain
 }
 
 func (e *BudgetError) Error() string {
-	if e.Need == 0 {
-		return fmt.Sprintf("a budget of %d runs is too small even to confirm one setting: that takes %d", e.Runs, e.NeedRuns)
+	budget := units.Plural(e.Runs, "run")
+	if e.Need > 0 {
+		budget = short(e.Budget)
 	}
-	return fmt.Sprintf("a budget of %s is too small even to confirm one setting", short(e.Budget))
+	return "a budget of " + budget + " is too small even to confirm one setting" + e.Why
 }
 
 // Hint returns the cure.
@@ -64,7 +60,11 @@ func (e *BudgetError) Hint() string {
 	if e.Need == 0 {
 		return fmt.Sprintf("allow %d runs or more", e.NeedRuns)
 	}
-	return fmt.Sprintf("give it --budget %s, or a shorter --window", short(e.Need))
+	hint := "give it --budget " + short(e.Need)
+	if e.Why == "" {
+		hint += ", or a shorter --window"
+	}
+	return hint
 }
 
 // short formats whole minutes as 4m, and anything else as Go does.
@@ -75,81 +75,96 @@ func short(d time.Duration) string {
 	return d.String()
 }
 
-// smallest is the number of runs of the smallest useful search: the baseline, two other
-// settings once each, and pairs of one of them with the baseline.
-const smallest = minBaseline + 2 + 2*minPairs
-
-// reserves returns the numbers of runs to keep for the confirmation, the most useful
-// first. varied is the number of knobs with several values: a leader that sets several
-// needs a setting more for each. A large budget spends a third of its runs on it.
-func reserves(runs, varied int) []int {
-	var out []int
-	if n := min(varied, maxWithout); n >= 2 {
-		out = append(out, (2+n)*min(maxPairs, max(minPairs, runs/3/(2+n))))
-		for ; n >= 2; n-- {
-			out = append(out, (2+n)*minPairs)
-		}
+// Preview returns what a search is going to do, for the largest possible space. It returns
+// an error if the input is not valid, and a [*BudgetError] if the budget allows no useful
+// search.
+func Preview(in Input) (Plan, error) {
+	if err := in.check(); err != nil {
+		return Plan{}, err
 	}
-	return append(out, 2*confirmPairs, 2*minPairs)
+	_, candidates, _ := Space(in.space())
+	l := newLedger(&in)
+	if runs := l.left(); len(candidates) > 1 && runs < smallest {
+		return Plan{}, in.tooSmall(smallest*in.PerRun, "")
+	}
+	return Plan{len(candidates), in.Budget, in.Budget}, nil
 }
 
-// divide divides the runs after the baseline, and returns the steps before the
-// confirmation; none if the runs are too few for one. Half of what the confirmation leaves
-// screens, the other half is for sequential halving, the same for each rung
-// (Z. Karnin, T. Koren, O. Somekh, "Almost Optimal Exploration in Multi-Armed Bandits",
-// ICML 2013). parameters is the number of parameters of the additive model.
-func divide(runs, candidates, parameters, varied int) []Step {
-	screen := min(candidates, max(minScreen, parameters+2))
-	halve := 0
-	for _, n := range rungs(candidates) {
-		halve += n
+// tooSmall returns the error of a budget of which need is the least.
+func (in *Input) tooSmall(need time.Duration, why string) *BudgetError {
+	e := &BudgetError{Budget: in.Budget, Runs: in.Runs, NeedRuns: smallest, Why: why}
+	if in.Budget > 0 {
+		e.Need = (need + time.Minute - 1).Truncate(time.Minute)
 	}
-	for _, reserve := range reserves(runs, varied) {
-		left := runs - reserve
-		if left < screen+halve {
-			continue
-		}
-		half := min(left-halve, max(screen, left/2))
-		first := Step{"screen", min(candidates, half), 1}
-		first.Rounds = max(1, half/first.Arms)
-		return append([]Step{first}, halving(left-first.Runs(), rungs(candidates))...)
-	}
-	// Too few for all of it: a smaller screen, and one rung.
-	left := runs - 2*minPairs
-	if left < 2 {
-		left = runs - 2*leastPairs // enough, if all of them agree
-	}
-	if left < 2 {
-		return nil
-	}
-	first := Step{"screen", min(candidates, max(2, left*2/3)), 1}
-	steps := []Step{first}
-	for _, n := range rungs(candidates) {
-		if rest := left - first.Arms; n < first.Arms && n <= rest {
-			return append(steps, Step{fmt.Sprintf("halve %d", n), n, rest / n})
-		}
-	}
-	return steps
+	return e
 }
 
-// rungs returns the numbers of settings of the rounds of halving.
-func rungs(candidates int) []int {
-	var out []int
-	for n := firstRung; n >= 2; n /= 2 {
-		if n < candidates || n == 2 {
-			out = append(out, n)
+// divide divides the runs among the stages: it returns how many settings each of them measures, the
+// setting to beat among them, and how many runs the confirmation keeps. Without sizes there is
+// only enough to confirm. Every stage gets about as many runs, so that the settings that are
+// left get twice the rounds. If the runs are too few for that, a stage leaves out more than half, and
+// then the last settings are not tried.
+func divide(runs, candidates int) (sizes []int, reserve int) {
+	reserve = min((2+maxWithout)*maxPairs, max(2*minPairs, runs/3))
+	if runs < reserve+fewest {
+		reserve = 2 * leastPairs
+	}
+	for n := min(candidates, runs-reserve); n >= 2; n-- {
+		for _, part := range []int{2, 3, 4} {
+			sizes = []int{n}
+			sum := n
+			for next := n; next > fewest+1; {
+				next = max(fewest, (next+part-1)/part)
+				sizes, sum = append(sizes, next), sum+next
+			}
+			if sum <= runs-reserve {
+				return sizes, reserve
+			}
 		}
 	}
-	return out
+	return nil, reserve
 }
 
-// halving divides runs over rungs, at least one round for each.
-func halving(runs int, rungs []int) []Step {
-	var steps []Step
-	for i, n := range rungs {
-		s := Step{fmt.Sprintf("halve %d", n), n, max(1, runs/(len(rungs)-i)/n)}
-		runs -= s.Runs()
-		steps = append(steps, s)
+// check rejects an input for which there can be no search.
+func (in *Input) check() error {
+	open := experiment.OpenLoop(in.Base.Arm)
+	switch name := in.Objective.name; {
+	case name == "":
+		return fmt.Errorf("no objective")
+	case name == "rps" && open:
+		return fmt.Errorf("objective rps: the load is %s whatever the knobs; want a saturating load", in.Base.Load)
+	case name == "p99" && in.Base.Load == "saturated":
+		return fmt.Errorf("objective p99: under a saturating load latency is the length of the queue; want a rate")
+	case name == "wall" && in.Base.Load != "batch":
+		return fmt.Errorf("objective wall: only a command that ends has it, the load is %s", in.Base.Load)
+	case open && !(in.Base.Rate > 0):
+		return fmt.Errorf("the load is %s, and no rate is known", in.Base.Load)
+	case in.CPUs < 1:
+		return fmt.Errorf("the number of CPUs is not known")
+	case in.Budget <= 0 && in.Runs <= 0:
+		return fmt.Errorf("no budget")
+	case in.Budget > 0 && in.PerRun <= 0:
+		return fmt.Errorf("the duration of a run is not known")
 	}
-	return steps
+	for _, v := range in.Values.GOMAXPROCS {
+		if _, ok := plan.ParseProcs(v); !ok && !unset(v) {
+			return fmt.Errorf("not a value of GOMAXPROCS, %q", v)
+		}
+	}
+	for _, v := range in.Values.GOGC {
+		if n, err := strconv.Atoi(v); (err != nil || n < 0) && v != "off" && !unset(v) {
+			return fmt.Errorf("not a value of GOGC, %q", v)
+		}
+	}
+	for _, v := range in.Values.GOMEMLIMIT {
+		if _, ok := units.ParseGoBytes(v); !ok && v != "off" && !unset(v) {
+			return fmt.Errorf("not a value of GOMEMLIMIT, %q", v)
+		}
+	}
+	for _, b := range in.Values.Burst {
+		if b < 0 {
+			return fmt.Errorf("not a burst, %d µs", b)
+		}
+	}
+	return nil
 }

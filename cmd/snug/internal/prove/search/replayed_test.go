@@ -115,6 +115,7 @@ func Sweep(b *finding.Bench, base finding.Arm) (Input, error) {
 func Regret(b *finding.Bench, base, chosen finding.Arm, o Objective, constraints []Constraint) (float64, error) {
 	s := search{in: Input{Objective: o, Constraints: constraints, Base: experiment.Arm{Arm: base}}}
 	s.judge = judge{objective: o, candidates: []Candidate{{Arm: base}}}
+	s.tune = &finding.Tune{}
 	all := map[finding.Arm][]finding.Run{}
 	for _, c := range b.Cells {
 		if !family(c.Arm, base) {

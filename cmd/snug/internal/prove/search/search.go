@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/stats"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -41,72 +42,13 @@ type Input struct {
 	PerRun time.Duration
 	Runs   int // the budget in runs, if Budget is 0
 	Seed   uint64
+	Pace   *Pace // of runs under load; nil leaves it to the Runner
 	// Record keeps the runs, see [experiment.OpenSearch]; nil keeps none. A search that is
 	// resumed with the runs of an earlier start makes the same choices.
 	Record *experiment.Record
 	// Progress is called before each run and at the end of each stage, never
 	// concurrently; spent is what the runs so far took. nil is not called.
 	Progress func(stage string, spent time.Duration, p experiment.Progress)
-}
-
-// Preview returns what a search is going to do, for the largest possible space. It returns
-// an error if the input is not valid, and a [*BudgetError] if the budget allows no useful
-// search.
-func Preview(in Input) (Plan, error) {
-	if err := in.check(); err != nil {
-		return Plan{}, err
-	}
-	factors, candidates, _ := Space(in.space())
-	l := newLedger(&in)
-	p := Plan{Candidates: len(candidates), Runs: baselineRuns}
-	if runs := l.left(); len(candidates) > 1 {
-		steps := divide(runs-baselineOf(runs), len(candidates), parameters(factors), varied(factors))
-		if runs < smallest || steps == nil {
-			return Plan{}, tooSmall(&in)
-		}
-		p.Runs = baselineOf(runs) + 2*confirmPairs
-		for _, s := range steps {
-			p.Runs += s.Runs()
-		}
-		p.Runs = min(p.Runs, runs)
-	}
-	p.Expected, p.AtMost = l.duration(p.Runs), in.Budget
-	return p, nil
-}
-
-// baselineOf returns how many runs of the baseline a budget allows.
-func baselineOf(runs int) int {
-	if runs < smallest+minScreen {
-		return minBaseline
-	}
-	return baselineRuns
-}
-
-func tooSmall(in *Input) *BudgetError {
-	e := &BudgetError{Budget: in.Budget, Runs: in.Runs, NeedRuns: smallest}
-	if in.Budget > 0 {
-		e.Need = (smallest*in.PerRun + time.Minute - 1).Truncate(time.Minute)
-	}
-	return e
-}
-
-func (in *Input) space() SpaceInput {
-	s := SpaceInput{
-		Base: in.Base.Arm, CPUs: in.CPUs, Memory: in.Memory, Values: in.Values, Only: in.Only,
-		CPUOnly: in.Objective.name != "p99",
-	}
-	if s.Memory == 0 {
-		s.Memory = in.Base.Memory
-	}
-	for _, c := range in.Constraints {
-		if c.name != "cpu" && c.name != "rps" && c.name != "wall" {
-			s.CPUOnly = false
-		}
-	}
-	if in.Snug != nil {
-		s.Keep = []finding.Knobs{*in.Snug}
-	}
-	return s
 }
 
 // Identity returns what the choices of a search depend on besides its runs, the seed and
@@ -121,30 +63,28 @@ func (in *Input) Identity() map[string]string {
 		snug = strings.Join([]string{in.Snug.GOMAXPROCS, in.Snug.GOGC, in.Snug.GOMEMLIMIT}, " ")
 	}
 	return map[string]string{
-		"objective": in.Objective.String(), "auto": strconv.FormatBool(in.Auto), "constraints": strings.Join(constraints, " "),
-		"budget": in.Budget.String(), "CPUs": strconv.Itoa(in.CPUs), "memory limit": strconv.FormatInt(in.Memory, 10),
-		"values": fmt.Sprintf("%q %q %q %v", in.Values.GOMAXPROCS, in.Values.GOGC, in.Values.GOMEMLIMIT, in.Values.Burst), "snug's plan": snug,
+		"objective": in.Objective.String(), "auto": strconv.FormatBool(in.Auto),
+		"constraints": strings.Join(constraints, " "),
+		"budget":      in.Budget.String(), "CPUs": strconv.Itoa(in.CPUs), "memory limit": strconv.FormatInt(in.Memory, 10),
+		"values":      fmt.Sprintf("%q %q %q %v", in.Values.GOMAXPROCS, in.Values.GOGC, in.Values.GOMEMLIMIT, in.Values.Burst),
+		"snug's plan": snug,
 	}
 }
 
-// parameters returns the number of parameters of the additive model.
-func parameters(factors []finding.Factor) int {
-	n := 1
-	for _, f := range factors {
-		n += len(f.Values) - 1
+func (in *Input) space() SpaceInput {
+	s := SpaceInput{
+		Base: in.Base.Arm, CPUs: in.CPUs, Memory: in.Memory, Values: in.Values, Only: in.Only,
+		CPUOnly: in.Objective.name != "p99", Snug: in.Snug,
 	}
-	return n
-}
-
-// varied returns the number of knobs with several values.
-func varied(factors []finding.Factor) int {
-	n := 0
-	for _, f := range factors {
-		if len(f.Values) > 1 {
-			n++
+	if s.Memory == 0 {
+		s.Memory = in.Base.Memory
+	}
+	for _, c := range in.Constraints {
+		if c.name != "cpu" && c.name != "rps" && c.name != "wall" {
+			s.CPUOnly = false
 		}
 	}
-	return n
+	return s
 }
 
 // search is one search under way.
@@ -155,19 +95,19 @@ type search struct {
 	judge  judge
 	// ref is the candidate that the others must beat: the baseline, or snug's plan where
 	// the baseline fails and that does not.
-	ref       int
-	reserve   int           // runs to keep for the confirmation
-	runs      []finding.Run // of all stages except the confirmation
-	rounds    int           // so far
-	stages    int
-	kept      [][]int // candidates, by stage
-	started   time.Time
-	ranking   []standing
-	surface   surface
-	confirmed []int // candidates of the confirmation, by its cells
-	paired    int   // rounds of the confirmation
-	// unaffordable: a setting leads, and the budget allows no confirmation.
-	unaffordable bool
+	ref        int
+	overridden [knobs]string // see SpaceInput
+	reserve    int           // runs to keep for the confirmation
+	runs       []finding.Run // of all stages except the confirmation
+	rounds     int           // so far
+	stages     int
+	kept       [][]int // candidates, by stage
+	started    time.Time
+	ranking    []standing      // of the candidates left, the best first
+	first      map[int]float64 // scores of the first stage with several settings
+	confirmed  []int           // candidates of the confirmation, by its cells
+	paired     int             // rounds of the confirmation
+	long       *float64        // CPU seconds per operation in the first look; nil is unknown
 }
 
 // Run searches. With an error, also the context's, it returns what it has measured, and
@@ -193,14 +133,16 @@ func Run(ctx context.Context, in Input, r experiment.Runner) (*finding.Tune, err
 	for _, c := range in.Constraints {
 		s.tune.Constraints = append(s.tune.Constraints, c.String())
 	}
+	s.judge = judge{candidates: []Candidate{{Arm: in.Base.Arm}}, objective: in.Objective}
 	err := s.all(ctx)
 	s.finish(err)
 	return s.tune, err
 }
 
 func (s *search) all(ctx context.Context) error {
-	base := Candidate{Arm: s.in.Base.Arm}
-	s.judge = judge{candidates: []Candidate{base}, sizes: [knobs]int{1, 1, 1, 1}, objective: s.in.Objective}
+	if err := s.pace(ctx); err != nil {
+		return err
+	}
 	if err := s.alone(ctx, "baseline", 0); err != nil {
 		return err
 	}
@@ -211,48 +153,24 @@ func (s *search) all(ctx context.Context) error {
 		return err
 	}
 	s.follow()
-	factors := s.candidates()
-	if len(s.judge.candidates) < 2 {
-		return nil
-	}
-	steps := divide(s.trials.left(), len(s.judge.candidates), parameters(factors), varied(factors))
-	if len(steps) == 0 && s.ref == 0 {
-		return nil // the budget ended it: the baseline took longer than expected
-	}
-	if len(steps) > 0 {
-		arms := fraction(s.judge.candidates, s.judge.sizes, steps[0].Arms, s.in.Seed)
-		s.reserve = s.trials.left() - runsOf(steps)
-		if err := s.stage(ctx, steps[0], arms, steps[1:], 0); err != nil || !s.anyScored() {
-			return err
-		}
-		steps = steps[1:]
-	}
-	for ; len(steps) > 0; steps = steps[1:] {
-		if steps = s.replan(steps); len(steps) == 0 {
-			break
-		}
-		if err := s.stage(ctx, steps[0], s.best(steps[0].Arms), steps[1:], pessimist); err != nil {
-			return err
-		}
+	s.candidates()
+	if err := s.halve(ctx); err != nil || len(s.judge.candidates) < 2 {
+		return err
 	}
 	return s.confirm(ctx)
 }
 
-// runsOf returns the number of runs of steps, without repetitions.
-func runsOf(steps []Step) int {
-	n := 0
-	for _, s := range steps {
-		n += s.Runs()
-	}
-	return n
+// alone measures one candidate by itself.
+func (s *search) alone(ctx context.Context, name string, cell int) error {
+	s.trials.allowed = s.trials.limit
+	return s.measure(ctx, Step{name, 1, baselineRuns}, []int{cell}, func() []int { return []int{cell} })
 }
 
 // reference measures snug's plan where the baseline is OOM-killed or finishes nothing, and
 // makes it the setting to beat: "better than what dies" is no recommendation.
 func (s *search) reference(ctx context.Context) error {
 	s.judge.errors = s.errors()
-	why := s.judge.failure(s.runs)
-	if s.in.Snug == nil || why != finding.BrokeMemory && why != finding.BrokeNothing {
+	if n, of := lost(s.runs); s.in.Snug == nil || n <= of/2 {
 		return nil
 	}
 	own := space{SpaceInput: s.in.space()}
@@ -261,8 +179,7 @@ func (s *search) reference(ctx context.Context) error {
 	if own.key(arm) == own.key(s.in.Base.Arm) {
 		return nil
 	}
-	s.judge.candidates = append(s.judge.candidates, Candidate{Arm: own.arm(own.key(arm)), levels: [knobs]int{1}})
-	s.judge.sizes[0] = 2
+	s.judge.candidates = append(s.judge.candidates, Candidate{Arm: own.arm(own.key(arm))})
 	if err := s.alone(ctx, "plan", 1); err != nil {
 		return err
 	}
@@ -289,12 +206,19 @@ func (s *search) follow() {
 	}
 }
 
-// candidates makes the space from what was measured so far, and returns its factors.
-func (s *search) candidates() []finding.Factor {
+// candidates makes the space from what was measured so far.
+func (s *search) candidates() {
 	measured := s.judge.candidates
 	reference := measured[s.ref].Arm
 	in := s.in.space()
-	s.observe(&in)
+	in.Procs, in.Overridden = s.procs(), s.overridden
+	// The runtime's estimate counts throttled time as GC time, so the true share is at most this.
+	in.GC = s.medianOf(func(r *finding.Run) *float64 {
+		if r.GCCPU == nil || r.CPU == nil || *r.CPU <= 0 {
+			return nil
+		}
+		return new(*r.GCCPU / *r.CPU)
+	})
 	factors, candidates, pruned := Space(in)
 	s.tune.Space, s.tune.Pruned = factors, append(s.tune.Pruned, pruned...)
 	s.judge.candidates = candidates
@@ -303,69 +227,62 @@ func (s *search) candidates() []finding.Factor {
 	}
 	s.ref = at(reference)
 	if len(measured) > 1 { // snug's plan has another place now
-		s.kept[1] = []int{at(measured[1].Arm)}
-	}
-	for k, f := range factors {
-		s.judge.sizes[k] = len(f.Values)
+		s.kept[len(s.kept)-1] = []int{at(measured[1].Arm)}
 	}
 	s.judge.constraints = append(s.limits(in.Memory), s.in.Constraints...)
-	s.ranking, s.surface = s.judge.rank(s.runs, 0)
-	return factors
 }
 
-// replan divides what the budget still allows over the rungs: runs may have been repeated,
-// or take longer with other knobs. It leaves out the first rungs if they do not fit.
-func (s *search) replan(rungs []Step) []Step {
-	left := s.trials.left() - s.reserve
-	for len(rungs) > 0 {
-		var sizes []int
-		sum := 0
-		for _, step := range rungs {
-			sizes = append(sizes, step.Arms)
-			sum += step.Arms
+// halve measures all candidates in the same rounds, leaves out the worse half, and so on. The
+// setting to beat is always among them.
+func (s *search) halve(ctx context.Context) error {
+	var sizes []int
+	sizes, s.reserve = divide(s.trials.left(), len(s.judge.candidates))
+	if len(sizes) == 0 {
+		return nil
+	}
+	field := above(0, sizes[0])
+	if !slices.Contains(field, s.ref) {
+		field[len(field)-1] = s.ref
+	}
+	for len(sizes) > 0 {
+		left := s.trials.left() - s.reserve
+		step := Step{"screen", sizes[0], max(1, left/len(sizes)/sizes[0])}
+		if s.first != nil {
+			step.Name = fmt.Sprintf("halve %d", step.Arms)
 		}
-		if sum <= left {
-			return halving(left, sizes)
+		if s.first != nil && left < step.Arms {
+			break
 		}
-		rungs = rungs[1:]
+		sizes = sizes[1:]
+		s.trials.allowed = func() bool { return s.trials.holds(s.reserve) }
+		if err := s.measure(ctx, step, field, func() []int {
+			field = s.best(append(sizes, 1)[0])
+			return field
+		}); err != nil {
+			return err
+		}
+		if s.first == nil {
+			s.first, _ = s.judge.scores(s.judge.byCell(s.runs), above(0, step.Arms), s.judge.objective.figure)
+		}
 	}
 	return nil
 }
 
-// best returns the n leading candidates.
+// best returns the n leading candidates, with the setting to beat.
 func (s *search) best(n int) []int {
 	var cells []int
 	for _, t := range s.ranking[:min(n, len(s.ranking))] {
 		cells = append(cells, t.cell)
 	}
+	if n > 1 && !slices.Contains(cells, s.ref) {
+		cells[len(cells)-1] = s.ref
+	}
 	return cells
 }
 
-// alone measures one candidate at the beginning: as often as the budget allows, and up to
-// baselineRuns times.
-func (s *search) alone(ctx context.Context, name string, cell int) error {
-	first := s.trials.n
-	s.trials.allowed = func() bool {
-		few := s.trials.n-first < minBaseline
-		return s.trials.limit() && (few || s.trials.holds(smallest-minBaseline))
-	}
-	return s.measure(ctx, Step{name, 1, baselineRuns}, []int{cell}, 0, func() []int { return []int{cell} })
-}
-
-// stage measures candidates and ranks all of them; next are the steps after it.
-func (s *search) stage(ctx context.Context, step Step, cells []int, next []Step, z float64) error {
-	s.trials.allowed = func() bool { return s.trials.holds(s.reserve) }
-	return s.measure(ctx, step, cells, z, func() []int {
-		if len(next) == 0 {
-			return s.best(1)
-		}
-		return s.best(next[0].Arms)
-	})
-}
-
-func (s *search) measure(ctx context.Context, step Step, cells []int, z float64, kept func() []int) error {
+func (s *search) measure(ctx context.Context, step Step, field []int, kept func() []int) error {
 	d := &experiment.Design{Rounds: step.Rounds, Seed: s.seed()}
-	for _, c := range cells {
+	for _, c := range field {
 		d.Arms = append(d.Arms, s.arm(c))
 	}
 	runs, short, err := s.execute(ctx, step.Name, d)
@@ -374,7 +291,7 @@ func (s *search) measure(ctx context.Context, step Step, cells []int, z float64,
 	}
 	s.rounds += step.Rounds
 	s.runs = append(s.runs, runs...)
-	s.ranking, s.surface = s.judge.rank(s.runs, z)
+	s.ranking = s.judge.rank(s.runs, field, s.ref)
 	s.done(step.Name, runs, short, kept, err)
 	return err
 }
@@ -394,7 +311,9 @@ func (s *search) done(name string, runs []finding.Run, short bool, kept func() [
 }
 
 // execute does the runs of a design; short reports that the budget ended it early.
-func (s *search) execute(ctx context.Context, stage string, d *experiment.Design) (runs []finding.Run, short bool, err error) {
+func (s *search) execute(
+	ctx context.Context, stage string, d *experiment.Design,
+) (runs []finding.Run, short bool, err error) {
 	var progress func(experiment.Progress)
 	if s.in.Progress != nil {
 		progress = func(p experiment.Progress) {
@@ -423,20 +342,81 @@ func (s *search) arm(cell int) experiment.Arm {
 	if cell == 0 {
 		a.Labels = slices.Clone(s.in.Base.Labels)
 	}
-	if s.isSnug(cell) {
-		a.Labels = append(a.Labels, experiment.LabelSnug)
+	if s.in.Snug != nil {
+		own := space{SpaceInput: s.in.space()}
+		own.Procs = s.procs()
+		arm := s.in.Base.Arm
+		arm.Knobs = *s.in.Snug
+		if own.key(arm) == own.key(a.Arm) {
+			a.Labels = append(a.Labels, experiment.LabelSnug)
+		}
 	}
 	return a
 }
 
-// isSnug reports whether a candidate is what snug's library would set.
-func (s *search) isSnug(cell int) bool {
-	if s.in.Snug == nil {
-		return false
+// procs returns the GOMAXPROCS of the baseline, or of another setting that leaves it
+// alone; nil if no run reported it.
+func (s *search) procs() *int {
+	for _, r := range s.runs {
+		if r.Arm.GOMAXPROCS == s.in.Base.GOMAXPROCS && r.Procs != nil {
+			return r.Procs
+		}
 	}
-	own := space{SpaceInput: s.in.space()}
-	own.Procs = s.procs()
-	arm := s.in.Base.Arm
-	arm.Knobs = *s.in.Snug
-	return own.key(arm) == own.key(s.judge.candidates[cell].Arm)
+	return nil
+}
+
+// medianOf returns the median of a figure of the setting to beat; nil if no run has it.
+func (s *search) medianOf(read func(*finding.Run) *float64) *float64 {
+	var x []float64
+	for i := range s.runs {
+		if v := read(&s.runs[i]); v != nil && s.runs[i].Invalid == "" && s.runs[i].Arm == s.refArm() {
+			x = append(x, *v)
+		}
+	}
+	if len(x) == 0 {
+		return nil
+	}
+	return new(stats.Median(x))
+}
+
+// errors returns the share of failed operations in all runs so far that were not
+// OOM-killed: failures of a killed run say nothing about other settings.
+func (s *search) errors() float64 {
+	var ops, errors int64
+	for _, r := range s.runs {
+		if r.Invalid == "" && !killed(&r) {
+			ops, errors = ops+r.Ops, errors+r.Errors
+		}
+	}
+	return float64(errors) / max(1, float64(ops+errors))
+}
+
+// refArm returns the arm of the setting to beat.
+func (s *search) refArm() finding.Arm { return s.judge.candidates[s.ref].Arm }
+
+func or(p *float64, otherwise float64) float64 {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+// above returns the numbers from a to below b.
+func above(a, b int) []int {
+	var out []int
+	for ; a < b; a++ {
+		out = append(out, a)
+	}
+	return out
+}
+
+// Codes of warnings, see snug explain.
+const (
+	WarnP99    = "tune-p99"
+	WarnTrade  = "tune-trade"
+	WarnWindow = "tune-window"
+)
+
+func (s *search) warn(code, format string, args ...any) {
+	s.tune.Warnings = append(s.tune.Warnings, finding.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 }

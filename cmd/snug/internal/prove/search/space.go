@@ -3,14 +3,13 @@
 // Package search finds the best knobs for a program within a budget of runs: the search
 // of `snug tune`.
 //
-// There are a few dozen settings, a run takes seconds, and two runs of one setting differ
-// by 3 % (CPU per operation) to 40 % (P99). So the problem is not to optimize a smooth
-// function but to identify the best arm with a fixed budget. A model of the garbage
-// collector leaves out the settings that cannot fit. Half of the runs screen a balanced
-// fraction of the rest, and a model of additive effects predicts the settings without
-// runs. Sequential halving spends the other half on the best. Last, the leader must beat
-// the default on fresh runs, and needs each of its knobs there, because the best of many
-// noisy figures is too good on average (the winner's curse).
+// There are a dozen or two settings, a run takes seconds, and two runs of one setting differ by
+// 3 % (CPU per operation) to 40 % (P99). So the problem is to identify the best arm with a
+// fixed budget. Sequential halving does that (Z. Karnin, T. Koren, O. Somekh, "Almost Optimal
+// Exploration in Multi-Armed Bandits", ICML 2013): all settings are measured in shuffled
+// rounds, as snug bench does, the worse half is left out, and the others get twice the rounds.
+// Last, the leader must beat the default on fresh rounds, because the best of many noisy
+// figures is too good on average (the winner's curse).
 //
 // The package depends only on an [experiment.Runner].
 package search
@@ -24,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/internal/plan"
 )
 
@@ -38,9 +38,13 @@ const (
 
 var knobNames = [knobs]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "burst"}
 
-// peakShare is the share of the memory limit that a setting may use, predicted or
-// measured.
-const peakShare = 0.9
+const (
+	// peakShare is the share of the memory limit that a setting may use.
+	peakShare = 0.9
+	// idleCollector is the share of CPU time below which the collector's knobs have no
+	// visible effect.
+	idleCollector = 0.01
+)
 
 // SpaceInput is the input of Space. Zero and nil are unknown, unless a field says
 // otherwise.
@@ -48,22 +52,21 @@ type SpaceInput struct {
 	Base   finding.Arm // the baseline, which is always tried
 	CPUs   int         // that the program may use
 	Memory int64       // memory limit of the program in bytes; 0 is none
-	// Procs is the GOMAXPROCS of the baseline, Live its heap after a collection, Other
-	// its memory besides the heap, GC the largest share of its CPU time that the
+	// Procs is the GOMAXPROCS of the baseline, GC the largest share of its CPU time that the
 	// collector may have used.
 	Procs *int
-	Live  *float64
-	Other float64
 	GC    *float64
 	// CPUOnly: the collector affects the objective and the constraints only by its CPU
 	// time.
 	CPUOnly bool
+	// Overridden says which knobs the program sets itself, and how: they are not tried.
+	Overridden [knobs]string
 	// Values are the user's own, by knob. If a knob has some, only these and the
 	// baseline's are tried; if not, Space chooses values, for burst none. An empty text,
 	// "default" and "unset" leave a variable unset.
 	Values Values
-	// Keep are settings that are always tried, such as what snug would set.
-	Keep []finding.Knobs
+	// Snug are the knobs that snug would set, which are always tried; nil is unknown.
+	Snug *finding.Knobs
 	// Only reports whether a setting can be tried at all; nil allows every one.
 	Only func(finding.Arm) bool
 }
@@ -82,42 +85,6 @@ type Candidate struct {
 	levels [knobs]int // by knob: index into its factor's values
 }
 
-// collector is a pair of GOGC and GOMEMLIMIT.
-type collector struct{ gogc, limit string }
-
-// Space returns the settings to try, the baseline first, the values of each knob in them,
-// and what was left out and why.
-//
-// Knobs without values of the user's are tried at GOMAXPROCS 1, ⌊q⌋, ⌈q⌉, ⌈q⌉+1, 2⌈q⌉,
-// 4⌈q⌉ and the number of CPUs, where q is the quota (without a quota 1, half of the CPUs,
-// and all); at GOGC 50 to 800 and off; and at GOMEMLIMIT unset and 70, 80 and 90 % of the
-// memory limit. The model that leaves settings out is that of the GC guide
-// (go.dev/doc/gc-guide), see prune.go.
-func Space(in SpaceInput) ([]finding.Factor, []Candidate, []finding.Pruned) {
-	s := &space{SpaceInput: in}
-	base := s.key(in.Base)
-	procs, bursts := s.procs(), s.bursts()
-	pairs := s.collectors()
-	var all []setting
-	for _, p := range procs {
-		for _, c := range pairs {
-			for _, b := range bursts {
-				all = append(all, setting{p, c.gogc, c.limit, b})
-			}
-		}
-	}
-	for _, k := range in.Keep {
-		arm := in.Base
-		arm.Knobs = k
-		all = append(all, s.key(arm))
-	}
-	all = slices.DeleteFunc(all, func(x setting) bool {
-		return x == base || s.Only != nil && !s.Only(s.arm(x))
-	})
-	all = append([]setting{base}, all...)
-	return s.finish(all)
-}
-
 // setting is a value of each knob, as text.
 type setting [knobs]string
 
@@ -126,22 +93,59 @@ type space struct {
 	pruned []finding.Pruned
 }
 
+// Space returns the settings to try, the baseline first and those that help most programs
+// before the others; the values of each knob in them; and what was left out and why.
+//
+// Knobs without values of the user's are tried at GOMAXPROCS 1, ⌊q⌋, ⌈q⌉, ⌈q⌉+1 and 2⌈q⌉,
+// where q is the quota (without a quota 1, half of the CPUs, and all); at GOGC 200, 400, 800
+// and off; and, where there is a memory limit, at snug's GOMEMLIMIT, which a raised GOGC
+// always has beside it: it bounds the heap.
+func Space(in SpaceInput) ([]finding.Factor, []Candidate, []finding.Pruned) {
+	s := &space{SpaceInput: in}
+	base := s.key(in.Base)
+	all := []setting{base}
+	if in.Snug != nil {
+		arm := in.Base
+		arm.Knobs = *in.Snug
+		all = append(all, s.key(arm))
+	}
+	procs := s.procs()
+	for _, c := range s.collectors() {
+		for _, p := range procs {
+			for _, b := range s.bursts() {
+				all = append(all, setting{p, c[0], c[1], b})
+			}
+		}
+	}
+	for k, how := range s.Overridden {
+		if how == "" {
+			continue
+		}
+		s.drop(knobNames[k], "the program sets it itself: %s", how)
+		for i := range all {
+			all[i][k] = base[k]
+		}
+	}
+	all = slices.DeleteFunc(unique(all), func(x setting) bool {
+		off := x[gogcKnob] == "off" && x[limitKnob] == "" // nothing would start a collection
+		return x != base && (off || s.Only != nil && !s.Only(s.arm(x)))
+	})
+	return s.finish(all)
+}
+
 func (s *space) drop(what, why string, args ...any) {
 	s.pruned = append(s.pruned, finding.Pruned{What: what, Why: fmt.Sprintf(why, args...)})
 }
 
 // key returns the setting of an arm, with one spelling for equal values.
 func (s *space) key(a finding.Arm) setting {
-	return setting{s.procsKey(a.GOMAXPROCS), s.gogcKey(a.GOGC), s.limitKey(a.GOMEMLIMIT), strconv.FormatInt(a.Burst, 10)}
+	return setting{s.procsKey(a.GOMAXPROCS), s.gogcKey(a.GOGC), limitKey(a.GOMEMLIMIT), strconv.FormatInt(a.Burst, 10)}
 }
 
 func unset(v string) bool { return v == "" || v == "default" || v == "unset" }
 
 func (s *space) procsKey(v string) string {
-	switch {
-	case unset(v):
-		return ""
-	case s.Base.GOMAXPROCS == "" && s.Procs != nil && v == strconv.Itoa(*s.Procs):
+	if unset(v) || s.Base.GOMAXPROCS == "" && s.Procs != nil && v == strconv.Itoa(*s.Procs) {
 		return "" // the same as the default
 	}
 	return v
@@ -155,35 +159,12 @@ func (s *space) gogcKey(v string) string {
 	return v
 }
 
-// limitKey leaves GOMEMLIMIT unset for off, which is Go's default. A value that is about
-// equal to one of the baseline, of the user, or of a setting that is always tried becomes
-// that one. The user's own values stay distinct.
-func (s *space) limitKey(v string) string {
+// limitKey leaves GOMEMLIMIT unset for off, which is Go's default.
+func limitKey(v string) string {
 	if unset(v) || v == "off" {
 		return ""
 	}
-	own := append([]string{s.Base.GOMEMLIMIT}, s.Values.GOMEMLIMIT...)
-	if slices.Contains(own, v) {
-		return v
-	}
-	for _, k := range s.Keep {
-		own = append(own, k.GOMEMLIMIT)
-	}
-	n, _ := plan.ParseBytes(v)
-	for _, o := range own {
-		if m, ok := plan.ParseBytes(o); ok && math.Abs(float64(n-m)) <= sameLimit*float64(m) {
-			return o
-		}
-	}
 	return v
-}
-
-// named formats a value of a knob.
-func named(knob int, v string) string {
-	if v == "" {
-		return knobNames[knob] + " unset"
-	}
-	return knobNames[knob] + "=" + v
 }
 
 func (s *space) procs() []string {
@@ -195,11 +176,10 @@ func (s *space) procs() []string {
 		return unique(values)
 	}
 	values = append(values, s.procsKey(s.Base.GOMAXPROCS), "")
-	q := s.Base.Quota
 	steps := []int{1, (s.CPUs + 1) / 2, s.CPUs}
-	if q > 0 {
+	if q := s.Base.Quota; q > 0 {
 		c := int(math.Ceil(q))
-		steps = []int{1, int(q), c, c + 1, 2 * c, 4 * c, s.CPUs}
+		steps = []int{1, int(q), c, c + 1, 2 * c}
 	}
 	slices.Sort(steps)
 	for _, n := range slices.Compact(steps) {
@@ -207,15 +187,69 @@ func (s *space) procs() []string {
 		switch {
 		case n < 1:
 		case n > s.CPUs:
-			s.drop(named(procsKnob, v), "more than the %d CPUs that the program may use", s.CPUs)
+			s.drop("GOMAXPROCS="+v, "more than the %d CPUs that the program may use", s.CPUs)
 		default:
 			if s.procsKey(v) == "" {
-				s.drop(named(procsKnob, v), "the default is that already")
+				s.drop("GOMAXPROCS="+v, "the default is that already")
 			}
 			values = append(values, s.procsKey(v))
 		}
 	}
 	return unique(values)
+}
+
+// collectors returns the pairs of GOGC and GOMEMLIMIT to try, those that help most programs
+// first.
+func (s *space) collectors() [][2]string {
+	base := s.key(s.Base)
+	own := [2]bool{len(s.Values.GOGC) > 0, len(s.Values.GOMEMLIMIT) > 0}
+	idle := s.CPUOnly && s.GC != nil && *s.GC < idleCollector
+	gogcs, limits := []string{base[gogcKnob]}, []string{base[limitKnob]}
+	switch {
+	case own[0]:
+		gogcs = nil
+		for _, v := range s.Values.GOGC {
+			gogcs = append(gogcs, s.gogcKey(v))
+		}
+	case idle:
+		s.drop("GOGC", "the collector takes at most %s of the baseline's CPU time", units.Share(*s.GC))
+	default:
+		gogcs = append(gogcs, "400", "off", "200", "800", "")
+		if !s.CPUOnly {
+			gogcs = append(gogcs, "50") // for less memory
+		}
+	}
+	switch {
+	case own[1]:
+		limits = nil
+		for _, v := range s.Values.GOMEMLIMIT {
+			limits = append(limits, limitKey(v))
+		}
+	case idle:
+		s.drop("GOMEMLIMIT", "the collector takes at most %s of the baseline's CPU time", units.Share(*s.GC))
+	case s.Memory == 0:
+		s.drop("GOMEMLIMIT", "no memory limit to derive it from")
+	default:
+		limits = append(limits, s.bound())
+	}
+	var pairs [][2]string
+	for _, g := range unique(gogcs) {
+		for _, l := range unique(limits) {
+			if raised := g != base[gogcKnob] && l == base[limitKnob] && len(limits) > 1; raised && !own[1] && !own[0] {
+				continue // it has the other limit beside it
+			}
+			pairs = append(pairs, [2]string{g, l})
+		}
+	}
+	return pairs
+}
+
+// bound returns the GOMEMLIMIT that snug would set, or 90 % of the memory limit.
+func (s *space) bound() string {
+	if s.Snug != nil && s.Snug.GOMEMLIMIT != "" {
+		return s.Snug.GOMEMLIMIT
+	}
+	return units.GoMebibytes(int64(peakShare * float64(s.Memory)))
 }
 
 func (s *space) bursts() []string {
@@ -226,11 +260,12 @@ func (s *space) bursts() []string {
 	if len(values) > 0 {
 		return unique(values)
 	}
-	return append(values, strconv.FormatInt(s.Base.Burst, 10))
+	return []string{strconv.FormatInt(s.Base.Burst, 10)}
 }
 
-func unique(values []string) []string {
-	var out []string
+// unique returns the different values, in their order.
+func unique[T comparable](values []T) []T {
+	var out []T
 	for _, v := range values {
 		if !slices.Contains(out, v) {
 			out = append(out, v)
@@ -247,9 +282,8 @@ func (s *space) arm(x setting) finding.Arm {
 	return a
 }
 
-// finish numbers the remaining values.
+// finish numbers the values.
 func (s *space) finish(all []setting) ([]finding.Factor, []Candidate, []finding.Pruned) {
-	all = compact(all)
 	factors := make([]finding.Factor, knobs)
 	for k := range factors {
 		var values []string
@@ -272,15 +306,6 @@ func (s *space) finish(all []setting) ([]finding.Factor, []Candidate, []finding.
 		candidates[i] = c
 	}
 	return factors, candidates, s.pruned
-}
-
-func compact(all []setting) []setting {
-	seen := map[setting]bool{}
-	return slices.DeleteFunc(all, func(x setting) bool {
-		again := seen[x]
-		seen[x] = true
-		return again
-	})
 }
 
 // rank orders the values of a knob: unset first, off last.

@@ -98,8 +98,10 @@ func StageName(s *finding.Stage) string {
 		name = "the default"
 	case name == "plan":
 		name = "snug's plan"
+	case name == "pace":
+		name = "the default at length, and every knob changed"
 	case name == "screen":
-		name = "a balanced sample"
+		name = "the settings"
 	case name == "confirm":
 		name = "the leader, on fresh runs"
 	}
@@ -132,9 +134,9 @@ func KnobTests(d *finding.Tune) []string {
 		case k.Needed:
 			out = append(out, name+" is needed: "+effect)
 		case k.Cell == d.Confirm.Answer:
-			out = append(out, name+" is left out: no loss beyond the margin was shown ("+effect+")")
+			out = append(out, name+" is left out: that costs no more than the margin ("+effect+")")
 		default:
-			out = append(out, name+" stays, though these rounds do not show that it is needed ("+effect+"): without it too little was shown")
+			out = append(out, name+" stays: these rounds show neither that it is needed nor that it is not ("+effect+")")
 		}
 	}
 	return out
@@ -206,7 +208,7 @@ func Effects(d *finding.Tune) Grid {
 }
 
 // Estimates explains effects.
-const Estimates = "estimates of an additive model from few runs, without intervals"
+const Estimates = "estimates from few runs, without intervals"
 
 // RunsOf returns the number of valid runs with one value of a knob; 0 for an unknown knob.
 func RunsOf(d *finding.Tune, e *finding.Effect) int {

@@ -20,8 +20,8 @@ func TestKnobsSaid(t *testing.T) {
 		{Knob: "GOMEMLIMIT", Value: "450MiB", Cell: 4, Needed: true, Broken: &finding.Broken{Code: finding.BrokeMemory}},
 	}}}
 	want := []string{
-		"GOMAXPROCS=1 is left out: no loss beyond the margin was shown (CPU per operation +1.0 % (95 % interval -1.0 to +3.0 %) without it)",
-		"GOGC=400 stays, though these rounds do not show that it is needed (CPU per operation +1.0 % (95 % interval -1.0 to +3.0 %) without it): without it too little was shown",
+		"GOMAXPROCS=1 is left out: that costs no more than the margin (CPU per operation +1.0 % (95 % interval -1.0 to +3.0 %) without it)",
+		"GOGC=400 stays: these rounds show neither that it is needed nor that it is not (CPU per operation +1.0 % (95 % interval -1.0 to +3.0 %) without it)",
 		"GOMEMLIMIT=450MiB is needed: without it: OOM-killed",
 	}
 	if got := KnobTests(d); !slices.Equal(got, want) {

@@ -59,16 +59,14 @@ func (w searchWords) verdict() string {
 		why = fmt.Sprintf("%s led the search, and on fresh runs no gain beyond %s was shown (%s)",
 			w.leader(), units.Share(w.j.Margin), w.change())
 	}
+	if w.j.Open > 0 {
+		why += fmt.Sprintf("; runs of two settings differ by %s, so a gain up to %s is not ruled out", units.About(w.j.Noise), units.About(w.j.Open))
+		if w.Needed > 0 {
+			why += ": give it --budget " + strconv.Itoa(int(math.Ceil(w.Needed/60))) + "m"
+		}
+	}
 	if w.j.Fails != nil { // the baseline cannot be kept
 		return "no setting to recommend: " + w.failed() + ", and " + why
-	}
-	if w.j.Open > 0 {
-		text := fmt.Sprintf("undecided: %s; but runs of one setting differ by %s, so this does not rule out that another gains up to %s",
-			why, units.About(w.j.Noise), units.About(w.j.Open))
-		if w.Needed > 0 {
-			text += "; give it --budget " + strconv.Itoa(int(math.Ceil(w.Needed/60))) + "m"
-		}
-		return text
 	}
 	return "keep " + w.base() + ": " + why
 }

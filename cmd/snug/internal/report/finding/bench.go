@@ -225,7 +225,10 @@ type Run struct {
 	GCCPU    *float64 `json:"gc_cpu_seconds"` // the runtime's estimate, including throttled time
 	PeakHeap *int64   `json:"peak_heap_bytes"`
 	Procs    *int     `json:"gomaxprocs_effective"`
-	Stall    *Stall   `json:"stall"`
+	// Effective are the knobs that the runtime of the program had, read from its memory; absent = not read.
+	Effective *Knobs `json:"knobs_effective,omitempty"`
+
+	Stall *Stall `json:"stall"`
 
 	Generator *Generator  `json:"generator"`
 	Noise     Noise       `json:"noise"`
@@ -375,15 +378,15 @@ type Pruned struct {
 
 // Stage is one step of the search.
 type Stage struct {
-	Name    string  `json:"name"` // baseline, plan (snug's, where the default fails), screen, halve 8, ..., confirm
+	Name    string  `json:"name"` // pace, baseline, plan (snug's, where the default fails), screen, halve 8, ..., confirm
 	Runs    int     `json:"runs"`
 	Seconds float64 `json:"seconds"`
 	Kept    []int   `json:"kept"`            // cells that go on, best first
 	Short   bool    `json:"short,omitempty"` // the budget ended it early
 }
 
-// Effect is the effect of one value of a factor on the objective, averaged over the
-// other factors by the additive model, as a ratio to the factor's mean.
+// Effect is the effect of one value of a factor on the objective, averaged over the settings
+// that differ in nothing else, as a ratio to their mean.
 type Effect struct {
 	Knob  string  `json:"knob"`
 	Value string  `json:"value"`

@@ -69,8 +69,8 @@ type Judged struct {
 	// Against is the cell that a search compared Setting with, if that is not the baseline: snug's plan,
 	// where the baseline fails.
 	Against *int `json:"against,omitempty"`
-	// Open is the largest gain that a search does not rule out in settings that it did not confirm, as a share,
-	// 0.17 = 17 %; 0 is too small to matter. Noise is how far runs of one setting differ: one standard deviation, as a share.
+	// Open is the largest gain that a search does not rule out, as a share, 0.17 = 17 %; 0 is too small to matter.
+	// Noise is how far the difference of two runs varies: one standard deviation, as a share.
 	Open  float64 `json:"open_ratio,omitempty"`
 	Noise float64 `json:"noise_ratio,omitempty"`
 	// Leader is the cell that led a search, if it is not Setting; its change and Pairs are those of Led.
