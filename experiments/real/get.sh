@@ -57,6 +57,12 @@ module caddy2.11 github.com/caddyserver/caddy/v2@v2.11.9 github.com/caddyserver/
 module registry3 github.com/distribution/distribution/v3@v3.1.2 github.com/distribution/distribution/v3/cmd/registry
 module prometheus3 github.com/prometheus/prometheus@v0.316.0 github.com/prometheus/prometheus/cmd/prometheus
 module victoria-metrics1 github.com/VictoriaMetrics/VictoriaMetrics@v1.136.0 github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics
+module oauth2-proxy github.com/oauth2-proxy/oauth2-proxy/v7@v7.15.6
+module centrifugo github.com/centrifugal/centrifugo/v6@v6.9.1
+module geth github.com/ethereum/go-ethereum@v1.17.10 github.com/ethereum/go-ethereum/cmd/geth
+module jaeger github.com/jaegertracing/jaeger@v1.76.0 github.com/jaegertracing/jaeger/cmd/all-in-one
+module pushgateway github.com/prometheus/pushgateway@v1.11.1
+module gofakes3 github.com/johannesboyne/gofakes3@v1.2.0 github.com/johannesboyne/gofakes3/cmd/gofakes3
 module vegeta github.com/tsenart/vegeta/v12@v12.13.0
 module nats github.com/nats-io/natscli@v0.5.0 github.com/nats-io/natscli/nats
 module etcd-benchmark go.etcd.io/etcd/v3@v3.6.13 go.etcd.io/etcd/v3/tools/benchmark
