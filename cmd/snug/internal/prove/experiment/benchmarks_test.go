@@ -77,7 +77,7 @@ func TestBenchmarks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := &Design{Arms: benchArms(), Rounds: 9, Seed: 3}
-			runs, err := Execute(t.Context(), d, &fake{run: benchRun(3, c.figures, c.script)}, nil, nil)
+			runs, err := Execute(t.Context(), d, &fake{run: benchRun(3, c.figures, c.script)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestBenchmarkFigures(t *testing.T) {
 			r.OOMKills, r.Benchmarks[0].Value = new(uint64(1)), 1e9
 		}
 		return r
-	}}, nil, nil)
+	}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestNoFalseBenchmarks(t *testing.T) {
 	var found []uint64
 	for seed := range uint64(experiments) {
 		d := &Design{Arms: benchArms(), Rounds: 7, Seed: seed}
-		runs, err := Execute(t.Context(), d, &fake{run: benchRun(seed, names, nil)}, nil, nil)
+		runs, err := Execute(t.Context(), d, &fake{run: benchRun(seed, names, nil)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

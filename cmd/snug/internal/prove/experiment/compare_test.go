@@ -160,7 +160,7 @@ func TestPairsByRound(t *testing.T) {
 	d := plain(8)
 	d.MaxTries = 1
 	f := &fake{run: bad(service{sd: 0.001}, "late", "1 r3 t0", " r5 t0")}
-	runs, err := Execute(t.Context(), d, f, nil, nil)
+	runs, err := Execute(t.Context(), d, f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

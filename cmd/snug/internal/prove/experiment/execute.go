@@ -5,6 +5,7 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -23,24 +24,21 @@ type Progress struct {
 	Trial Trial // the next one; in the last call the last one
 }
 
-// Execute does the runs of a design that its record does not hold yet. It returns all
-// runs in the order in which they were done.
+// Execute does the runs of a design, and returns them in the order in which they were done.
 //
 // A run with Invalid set is kept. It is repeated at the end of its round, with the next
 // Try, up to Design.MaxTries. After the last round, the runs that neighbours disturbed
 // most are repeated once (see quieter); of the two, the quieter counts. No run is left
 // out because of its result.
 //
-// Each run is written to rec before the next one starts; nil is no record. progress, if
-// not nil, is called before each run and once at the end, never concurrently.
+// What it does next depends on the runs so far only, so that a Runner with a [Record] resumes it.
+// progress, if not nil, is called before each run and once at the end, never concurrently.
 //
-// If the context ends, the Runner fails or the record cannot be written, Execute returns
-// the runs so far and that error.
-func Execute(ctx context.Context, d *Design, r Runner, rec *Record, progress func(Progress)) ([]finding.Run, error) {
-	e := &execution{
-		design: d, runner: r, record: rec, progress: progress,
-		runs: rec.runs(), started: time.Now(),
-		planned: d.Rounds * len(d.Arms),
+// If the context ends or the Runner fails, Execute returns the runs so far and that error.
+func Execute(ctx context.Context, d *Design, r Runner, progress func(Progress)) ([]finding.Run, error) {
+	e := &execution{design: d, runner: r, progress: progress, started: time.Now(), planned: d.Rounds * len(d.Arms)}
+	if rec, ok := r.(*resumed); ok {
+		e.kept = rec.record.Kept()
 	}
 	err := e.all(ctx)
 	marked, _ := quieter(d, e.runs)
@@ -50,12 +48,11 @@ func Execute(ctx context.Context, d *Design, r Runner, rec *Record, progress fun
 type execution struct {
 	design   *Design
 	runner   Runner
-	record   *Record
 	progress func(Progress)
 	runs     []finding.Run
 	planned  int // runs without repetitions of runs
 	started  time.Time
-	since    int // runs done since started
+	kept     int // runs of an earlier start
 	last     Trial
 }
 
@@ -82,9 +79,7 @@ func (e *execution) all(ctx context.Context) error {
 }
 
 // pending returns the runs that a round still needs, in order: first those never tried,
-// in the shuffled order, then those that do not count yet, the least tried first. It
-// depends on the runs only, so that a resumed experiment continues as if it had not
-// stopped.
+// in the shuffled order, then those that do not count yet, the least tried first.
 func (e *execution) pending(round int) []Trial {
 	var left []Trial
 	for _, t := range e.design.round(round) {
@@ -119,32 +114,29 @@ func (e *execution) run(ctx context.Context, t Trial, left int) error {
 	e.report(t, left+1)
 	began := time.Now()
 	run, err := e.runner.Run(ctx, t)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return err
+	unwritten, ok := errors.AsType[*RecordError](err)
+	if ok = ok && unwritten.Err != nil; err != nil && !ok { // a run that was not written is one
+		return cmp.Or(ctx.Err(), err)
 	}
-	e.since++
 	run.Arm, run.Round, run.Order, run.Try, run.Seed = t.Arm, t.Round, t.Order, t.Try, t.Seed
 	if run.Started.IsZero() {
 		run.Started = began
 	}
 	e.runs = append(e.runs, run)
-	return e.record.add(run)
+	return err
 }
 
 // report calls progress before the run of t; left counts the remaining runs and t.
 func (e *execution) report(t Trial, left int) {
-	if e.progress == nil {
+	if e.progress == nil || len(e.runs) < e.kept {
 		return
 	}
 	p := Progress{
 		Done: len(e.runs), Total: len(e.runs) + left, Elapsed: time.Since(e.started), Trial: t,
 		Repeated: max(0, len(e.runs)+left-e.planned),
 	}
-	if e.since > 0 {
-		p.Left = p.Elapsed / time.Duration(e.since) * time.Duration(left)
+	if done := len(e.runs) - e.kept; done > 0 {
+		p.Left = p.Elapsed / time.Duration(done) * time.Duration(left)
 	}
 	e.progress(p)
 }

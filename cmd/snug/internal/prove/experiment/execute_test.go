@@ -34,7 +34,7 @@ func TestInvalidRunsAreRepeated(t *testing.T) {
 	f := &fake{run: bad(service{seed: 1, sd: 0.01}, late,
 		"1 r0 t0", "8 r1 t0", "8 r1 t1", " r2 t0", " r2 t1", " r2 t2", " r2 t3")}
 	var last Progress
-	runs, err := Execute(t.Context(), d, f, nil, func(p Progress) { last = p })
+	runs, err := Execute(t.Context(), d, f, func(p Progress) { last = p })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestMaxTries(t *testing.T) {
 	d := plain(1)
 	d.MaxTries = 1
 	f := &fake{run: bad(service{}, "late", " r0 t0")}
-	if runs, err := Execute(t.Context(), d, f, nil, nil); err != nil || len(runs) != 3 {
+	if runs, err := Execute(t.Context(), d, f, nil); err != nil || len(runs) != 3 {
 		t.Errorf("%d runs, %v, want 3 and none repeated", len(runs), err)
 	}
 }
@@ -109,7 +109,7 @@ func TestContextEnds(t *testing.T) {
 				}
 				return nil
 			}
-			runs, err := Execute(ctx, plain(2), f, nil, nil)
+			runs, err := Execute(ctx, plain(2), f, nil)
 			if complete := call == 7 && !during; complete && err != nil {
 				t.Errorf("everything is done, and the error is %v", err)
 			} else if !complete && !errors.Is(err, context.Canceled) {
@@ -128,7 +128,7 @@ func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	f := &fake{run: script}
-	if runs, err := Execute(ctx, plain(2), f, nil, nil); !errors.Is(err, context.Canceled) || len(runs)+len(f.calls) != 0 {
+	if runs, err := Execute(ctx, plain(2), f, nil); !errors.Is(err, context.Canceled) || len(runs)+len(f.calls) != 0 {
 		t.Errorf("ended before the start: %d runs, %v", len(runs), err)
 	}
 }
@@ -141,7 +141,7 @@ func TestRunnerFails(t *testing.T) {
 		}
 		return nil
 	}}
-	runs, err := Execute(t.Context(), plain(3), f, nil, nil)
+	runs, err := Execute(t.Context(), plain(3), f, nil)
 	if !errors.Is(err, broken) || len(runs) != 4 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
@@ -154,7 +154,7 @@ func TestProgress(t *testing.T) {
 			return bad(service{}, "late", " r1 t0")(tr)
 		}}
 		var all []Progress
-		if _, err := Execute(t.Context(), plain(2), f, nil, func(p Progress) { all = append(all, p) }); err != nil {
+		if _, err := Execute(t.Context(), plain(2), f, func(p Progress) { all = append(all, p) }); err != nil {
 			t.Fatal(err)
 		}
 		if len(all) != 8 {
@@ -208,7 +208,7 @@ func TestNoiseRule(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := plain(c.rounds)
-			runs, err := Execute(t.Context(), d, &fake{run: noisy(service{sd: 0.01}, c.others)}, nil, nil)
+			runs, err := Execute(t.Context(), d, &fake{run: noisy(service{sd: 0.01}, c.others)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,7 +246,7 @@ func TestOutliersStay(t *testing.T) {
 		}
 		return r
 	}}
-	runs, err := Execute(t.Context(), plain(7), f, nil, nil)
+	runs, err := Execute(t.Context(), plain(7), f, nil)
 	if err != nil || len(runs) != 21 {
 		t.Fatalf("%d runs, %v, want 21", len(runs), err)
 	}
@@ -267,7 +267,7 @@ func TestNoiseRepetitionFails(t *testing.T) {
 		}
 		return r
 	}}
-	runs, err := Execute(t.Context(), plain(4), f, nil, nil)
+	runs, err := Execute(t.Context(), plain(4), f, nil)
 	if err != nil || len(runs) != 13 || Excluded(runs) != 0 {
 		t.Errorf("%d runs, %d excluded, %v", len(runs), Excluded(runs), err)
 	}

@@ -83,7 +83,7 @@ func TestFailures(t *testing.T) {
 				r := s.run(tr)
 				c.spoil(tr, &r)
 				return r
-			}}, nil, nil)
+			}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestSparedAreCompared(t *testing.T) {
 			kill(&r)
 		}
 		return r
-	}}, nil, nil)
+	}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

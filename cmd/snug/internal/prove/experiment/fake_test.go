@@ -36,7 +36,7 @@ func (f *fake) Run(ctx context.Context, t Trial) (finding.Run, error) {
 // judged does the runs of a design and judges them by what the data call for.
 func judged(t *testing.T, d *Design, run func(Trial) finding.Run) (v finding.BenchVerdict, best int) {
 	t.Helper()
-	runs, err := Execute(t.Context(), d, &fake{run: run}, nil, nil)
+	runs, err := Execute(t.Context(), d, &fake{run: run}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func full(rounds int, seed uint64) *Design {
 // execute runs an experiment on a simulated service.
 func execute(t *testing.T, d *Design, s service) []finding.Run {
 	t.Helper()
-	runs, err := Execute(t.Context(), d, &fake{run: s.run}, nil, nil)
+	runs, err := Execute(t.Context(), d, &fake{run: s.run}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

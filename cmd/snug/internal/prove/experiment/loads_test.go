@@ -54,7 +54,7 @@ func TestLoads(t *testing.T) {
 				r.RPS = new(tr.Rate)
 				c.alter(&r)
 				return r
-			}}, nil, nil)
+			}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,7 +48,7 @@ func TestLoadCommandLoops(t *testing.T) {
 				r := s.run(tr)
 				r.Loop, r.Ops, r.Window = c.loop(tr), c.ops, 4
 				return r
-			}}, nil, nil)
+			}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

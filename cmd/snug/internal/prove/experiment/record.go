@@ -4,11 +4,13 @@ package experiment
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
@@ -38,8 +40,57 @@ type Record struct {
 	file file
 	size int64 // of the complete lines
 	kept []finding.Run
-	// taken counts the runs that Take returned.
+	// taken counts the runs that were taken from it.
 	taken int
+}
+
+// Over returns a Runner that takes runs from the record, and writes those that it does not have.
+func (rec *Record) Over(r Runner) Runner {
+	if rec == nil {
+		return r
+	}
+	return &resumed{r, rec}
+}
+
+type resumed struct {
+	Runner
+	record *Record
+}
+
+func (r *resumed) Run(ctx context.Context, t Trial) (finding.Run, error) {
+	run, old, err := r.record.take(t)
+	if old || err != nil {
+		return run, err
+	}
+	began := time.Now()
+	if run, err = r.Runner.Run(ctx, t); err != nil {
+		return run, err
+	}
+	if run.Started.IsZero() {
+		run.Started = began
+	}
+	run.Arm, run.Round, run.Order, run.Try, run.Seed = t.Arm, t.Round, t.Order, t.Try, t.Seed
+	if err := r.record.write(line{run.Arm, run}); err != nil {
+		return run, failed("write", r.record.path, err)
+	}
+	return run, nil
+}
+
+// take returns the next run of an earlier start, which must be that of the trial; false if
+// there is no more.
+func (rec *Record) take(t Trial) (finding.Run, bool, error) {
+	if rec.taken == len(rec.kept) {
+		return finding.Run{}, false, nil
+	}
+	r := rec.kept[rec.taken]
+	rec.taken++
+	if r.Arm != t.Arm || r.Round != t.Round || r.Try != t.Try || r.Seed != t.Seed {
+		return finding.Run{}, false, &RecordError{
+			What: fmt.Sprintf("damaged record: a run that is not the next one of this experiment, %s:%d", rec.path, rec.taken+1),
+			Cure: "give another file name to start anew",
+		}
+	}
+	return r, true, nil
 }
 
 // file is the part of os.File that a Record uses.
@@ -56,7 +107,7 @@ type header struct {
 	finding.Head
 	Design Design            `json:"design"`
 	Setup  finding.Setup     `json:"setup"`
-	Search map[string]string `json:"search,omitempty"` // see OpenSearch
+	Search map[string]string `json:"search,omitempty"` // see OpenRecord
 }
 
 // line is any other line.
@@ -83,11 +134,11 @@ func (e *RecordError) Hint() string { return e.Cure }
 // something else or the record of another experiment: other arms, rates, rounds, seed,
 // command, window or machine. Labels and the objective may differ; they do not change
 // what is measured.
-func OpenRecord(path string, d *Design, setup finding.Setup) (*Record, error) {
-	return openRecord(path, &header{finding.NewHead(kindRecord), *d, setup, nil})
-}
-
-func openRecord(path string, h *header) (*Record, error) {
+//
+// A search chooses its runs by the earlier ones, so its design has no arms but the baseline's.
+// Instead it has what the choices depend on besides the runs, by name: all of that must
+// be the same when the search is resumed. It is nil for other experiments.
+func OpenRecord(path string, d *Design, search map[string]string, setup finding.Setup) (*Record, error) {
 	f, err := outfile.Open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, failed("open", path, err)
@@ -97,7 +148,7 @@ func openRecord(path string, h *header) (*Record, error) {
 		f.Close()
 		return nil, &RecordError{"the record is in use by another snug, " + path, "wait for it, or give another file name", err}
 	}
-	if err := rec.open(f, h); err != nil {
+	if err := rec.open(f, &header{finding.NewHead(kindRecord), *d, setup, search}); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -125,11 +176,6 @@ func (rec *Record) open(f io.Reader, h *header) error {
 		if err := old.differs(h, rec.path); err != nil {
 			return err
 		}
-		if h.Search == nil { // a search checks each run when it asks for it
-			if err := h.Design.check(runs, rec.path); err != nil {
-				return err
-			}
-		}
 	}
 	rec.kept, rec.size = runs, size
 	if err := rec.cut(); err != nil {
@@ -145,22 +191,22 @@ func (rec *Record) open(f io.Reader, h *header) error {
 	return nil
 }
 
-// Recorded reads the design and the setup of a record, for a command that resumes it: the
-// seed and the capacity, chosen before the first run, must stay the same. Both are nil,
-// without an error, if there is no such file or no complete line in it.
-func Recorded(path string) (*Design, *finding.Setup, error) {
+// Recorded reads the setup of a record, for a command that resumes it: the capacity, measured
+// before the first run, must stay the same. It is nil, without an error, if there is no such
+// file or no complete line in it.
+func Recorded(path string) (*finding.Setup, error) {
 	data, err := bounded.ReadFile(path, maxRecord)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, failed("read", path, err)
+		return nil, failed("read", path, err)
 	}
 	h, _, _, err := parse(data, path)
 	if h == nil || err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return &h.Design, &h.Setup, nil
+	return &h.Setup, nil
 }
 
 // Close closes the file. The record can be resumed later.
@@ -170,25 +216,6 @@ func (rec *Record) Close() error {
 	}
 	if err := rec.file.Close(); err != nil {
 		return failed("close", rec.path, err)
-	}
-	return nil
-}
-
-// runs returns the runs that the record held when it was opened.
-func (rec *Record) runs() []finding.Run {
-	if rec == nil {
-		return nil
-	}
-	return rec.kept[:len(rec.kept):len(rec.kept)]
-}
-
-// add writes a run.
-func (rec *Record) add(r finding.Run) error {
-	if rec == nil {
-		return nil
-	}
-	if err := rec.write(line{r.Arm, r}); err != nil {
-		return failed("write", rec.path, err)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -163,34 +165,17 @@ func shown(v any) string {
 	return fmt.Sprint(v)
 }
 
-// check returns an error if this design cannot have led to these runs.
-func (d *Design) check(runs []finding.Run, path string) error {
-	type try struct {
-		slot
-		n int
+// searches returns an error if one of two records is that of a search and the other is
+// not, or if the searches differ.
+func (h *header) searches(now *header, path string) error {
+	if (h.Search == nil) != (now.Search == nil) {
+		kind := map[bool]string{true: "snug bench", false: "snug tune"}
+		return another(path, fmt.Sprintf("command is %s there, %s here", kind[h.Search == nil], kind[now.Search == nil]))
 	}
-	arms, seen := map[finding.Arm]bool{}, map[try]bool{}
-	for _, a := range d.Arms {
-		arms[a.Arm] = true
-	}
-	for i, r := range runs {
-		at := try{slot{r.Arm, r.Round}, r.Try}
-		why := ""
-		switch {
-		case !arms[r.Arm]:
-			why = "a run of an arm that is not in its design"
-		case r.Round < 0 || r.Round >= d.Rounds:
-			why = fmt.Sprintf("a run of round %d of %d", r.Round+1, d.Rounds)
-		case seen[at]:
-			why = "the same run twice"
+	for _, name := range slices.Sorted(maps.Keys(now.Search)) {
+		if then, here := h.Search[name], now.Search[name]; then != here {
+			return another(path, fmt.Sprintf("%s: %q there, %q here", name, then, here))
 		}
-		if why != "" {
-			return &RecordError{
-				What: fmt.Sprintf("damaged record: %s, %s:%d", why, path, i+2),
-				Cure: "give another file name to start anew",
-			}
-		}
-		seen[at] = true
 	}
 	return nil
 }

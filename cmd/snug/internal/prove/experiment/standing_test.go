@@ -109,7 +109,7 @@ func TestPrice(t *testing.T) {
 			r := s.run(tr)
 			r.CPU = new(0.3 * r.Window)
 			return r
-		}}, nil, nil)
+		}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

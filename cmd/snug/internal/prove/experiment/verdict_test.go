@@ -79,7 +79,7 @@ func TestNoFalseAdvice(t *testing.T) {
 				r := s.run(tr)
 				c.spoil(tr, random(seed+99, tr), &r)
 				return r
-			}}, nil, nil)
+			}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -244,12 +244,9 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 	defer stop()
 	started := time.Now()
 	setup := b.setup(started)
-	var old *finding.Setup
-	var err error
-	if b.RecordFile != "" {
-		if _, old, err = experiment.Recorded(b.RecordFile); err != nil {
-			return nil, b.explain(ctx, err)
-		}
+	old, err := b.recorded(ctx)
+	if err != nil {
+		return nil, err
 	}
 	probes := capacityRuns * b.unmeasured(d, old)
 	todo, doing := 0, ""
@@ -261,21 +258,16 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 	if setup.Capacities, err = b.rates(ctx, d, old); err != nil {
 		return nil, b.explain(ctx, err)
 	}
-	var rec *experiment.Record
-	if b.RecordFile != "" {
-		if rec, err = experiment.OpenRecord(b.RecordFile, d, setup); err != nil {
-			return nil, b.explain(ctx, err)
-		}
-		defer rec.Close()
+	rec, err := b.record(ctx, d, nil, &setup, old)
+	if err != nil {
+		return nil, err
 	}
+	defer rec.Close()
 	if probes == 0 {
 		todo = b.announce(d, rec.Kept(), 0)
 	}
-	if old != nil && rec.Kept() > 0 {
-		setup.Started, setup.Resumed = old.Started, rec.Kept()
-	}
 	first := b.firstRun(d, todo)
-	runs, err := experiment.Execute(ctx, d, b.runner, rec, func(p experiment.Progress) {
+	runs, err := experiment.Execute(ctx, d, rec.Over(b.runner), func(p experiment.Progress) {
 		first(p)
 		m.progress(p)
 	})

@@ -15,7 +15,7 @@ import (
 // rates turns loads that are a share of capacity into requests per second. A resumed
 // experiment keeps its loads: capacities that an earlier start recorded come from old,
 // which may be nil.
-func (b *Bench) rates(ctx context.Context, d *experiment.Design, old *finding.Setup) (known []finding.Capacity, err error) {
+func (l *Lab) rates(ctx context.Context, d *experiment.Design, old *finding.Setup) (known []finding.Capacity, err error) {
 	known = []finding.Capacity{}
 	if old != nil {
 		known = append(known, old.Capacities...)
@@ -29,7 +29,7 @@ func (b *Bench) rates(ctx context.Context, d *experiment.Design, old *finding.Se
 		key := finding.Capacity{Workload: a.Workload, Quota: a.Quota, Memory: a.Memory}
 		at := slices.IndexFunc(known, func(c finding.Capacity) bool { c.RPS = 0; return c == key })
 		if at < 0 {
-			if key.RPS, err = b.capacity(ctx, key); err != nil {
+			if key.RPS, err = l.capacity(ctx, key); err != nil {
 				return nil, err
 			}
 			known, at = append(known, key), len(known)
@@ -37,6 +37,29 @@ func (b *Bench) rates(ctx context.Context, d *experiment.Design, old *finding.Se
 		a.Rate = share * known[at].RPS
 	}
 	return known, nil
+}
+
+// recorded returns the setup of an earlier start with the same --record; nil if there was none.
+func (l *Lab) recorded(ctx context.Context) (*finding.Setup, error) {
+	if l.RecordFile == "" {
+		return nil, nil
+	}
+	old, err := experiment.Recorded(l.RecordFile)
+	return old, l.explain(ctx, err)
+}
+
+// record opens the record of --record; nil if there is none.
+func (l *Lab) record(
+	ctx context.Context, d *experiment.Design, search map[string]string, setup, old *finding.Setup,
+) (*experiment.Record, error) {
+	if l.RecordFile == "" {
+		return nil, nil
+	}
+	rec, err := experiment.OpenRecord(l.RecordFile, d, search, *setup)
+	if old != nil && rec.Kept() > 0 {
+		setup.Started, setup.Resumed = old.Started, rec.Kept()
+	}
+	return rec, l.explain(ctx, err)
 }
 
 // unmeasured counts the capacities that rates would measure.

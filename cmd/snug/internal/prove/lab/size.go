@@ -176,7 +176,7 @@ func (s *Size) Run() (*finding.Size, error) {
 	}
 	s.preview(roomiest)
 	first := s.patiently()
-	t := &sizing{Size: s, first: first, runner: tolerant{first}, started: time.Now(), most: s.atMost()}
+	t := &sizing{Size: s, first: first, runner: search.Tolerant{Runner: first, Proven: new(true)}, started: time.Now(), most: s.atMost()}
 	m := s.measured("")
 	t.say = m.say
 	d, err := t.watch(ctx, roomiest)
@@ -250,13 +250,6 @@ func (s *Size) fail(ctx context.Context, err error) error {
 		return message.Failed(err.Error(), "run as root, or in a cgroup delegated to this user; snug size PID watches a program where it runs")
 	}
 	return s.explain(ctx, err)
-}
-
-// tolerant makes a program that fails in a container a result of the container: the roomiest has proven program and load.
-type tolerant struct{ experiment.Runner }
-
-func (t tolerant) Run(ctx context.Context, trial experiment.Trial) (finding.Run, error) {
-	return search.Attempt(ctx, t.Runner, trial, true)
 }
 
 // broken returns what a run breaks. A load command that was asked for a rate must reach it.

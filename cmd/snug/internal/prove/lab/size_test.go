@@ -15,6 +15,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/search"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/internal/plan"
@@ -76,7 +77,7 @@ func sized(t *testing.T, s *servant) (*finding.Size, error) {
 		return &finding.Size{Head: finding.NewHead(finding.KindSize), CPULimit: value(1, 0.2), Memory: value(100*mib, 60*mib),
 			Seen: finding.SizeSeen{Live: figure.New(20.0*mib, ""), Rest: figure.New(4.0*mib, "")}, Curve: []finding.SizePoint{}}, nil
 	}
-	x := &sizing{Size: l, first: s, runner: tolerant{s}, started: time.Now(), say: func(text func(time.Duration) string) {
+	x := &sizing{Size: l, first: s, runner: search.Tolerant{Runner: s, Proven: new(true)}, started: time.Now(), say: func(text func(time.Duration) string) {
 		if text(0) == "" {
 			t.Error("no progress")
 		}

@@ -38,7 +38,7 @@ type sizing struct {
 // execute does the runs of a design, and says which.
 func (t *sizing) execute(ctx context.Context, r experiment.Runner, d *experiment.Design, doing string) ([]finding.Run, error) {
 	began := time.Since(t.started)
-	runs, err := experiment.Execute(ctx, d, r, nil, func(p experiment.Progress) {
+	runs, err := experiment.Execute(ctx, d, r, func(p experiment.Progress) {
 		spent := time.Since(t.started)
 		t.say(func(since time.Duration) string {
 			text := doing

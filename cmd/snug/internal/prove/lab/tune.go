@@ -225,31 +225,26 @@ func (t *Tune) complete(in *search.Input) error {
 func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 	ctx, stop := t.interruptible()
 	defer stop()
-	started := time.Now()
-	setup := t.setup(started)
-	var old *finding.Setup
-	if t.RecordFile != "" {
-		var err error
-		if _, old, err = experiment.Recorded(t.RecordFile); err != nil {
-			return nil, t.explain(ctx, err)
-		}
+	setup := t.setup(time.Now())
+	old, err := t.recorded(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if err := t.rate(ctx, in, &setup, old); err != nil {
+	base := &experiment.Design{Arms: []experiment.Arm{in.Base}}
+	if setup.Capacities, err = t.rates(ctx, base, old); err != nil {
 		return nil, t.explain(ctx, err)
 	}
+	in.Base.Rate = base.Arms[0].Rate
+	in.Budget -= time.Duration(capacityRuns*len(setup.Capacities)) * in.PerRun
 	if err := t.preview(in); err != nil {
 		return nil, err
 	}
-	if t.RecordFile != "" {
-		var err error
-		if in.Record, err = experiment.OpenSearch(t.RecordFile, in.Identity(), in.Base, setup); err != nil {
-			return nil, t.explain(ctx, err)
-		}
-		defer in.Record.Close()
-		if kept := in.Record.Kept(); kept > 0 {
-			setup.Started, setup.Resumed = old.Started, kept
-			t.Talk.Note("note: %s taken from %s", are(kept), t.RecordFile)
-		}
+	if in.Record, err = t.record(ctx, in.Design(), in.Identity(), &setup, old); err != nil {
+		return nil, err
+	}
+	defer in.Record.Close()
+	if setup.Resumed > 0 {
+		t.Talk.Note("note: %s taken from %s", are(setup.Resumed), t.RecordFile)
 	}
 	m := t.measured("")
 	in.Progress = func(stage string, spent time.Duration, p experiment.Progress) {
@@ -289,35 +284,14 @@ func are(runs int) string {
 	return units.Plural(runs, "run") + " are"
 }
 
-// rate turns a load that is a share of capacity into requests per second. The capacity
-// that an earlier start recorded comes from old, which may be nil.
-func (t *Tune) rate(ctx context.Context, in *search.Input, setup, old *finding.Setup) error {
-	share, ok := percentOf(in.Base.Load)
-	if !ok {
-		return nil
-	}
-	c := finding.Capacity{Workload: in.Base.Workload, Quota: in.Base.Quota, Memory: in.Base.Memory}
-	if old != nil && len(old.Capacities) > 0 {
-		c = old.Capacities[0]
-	} else {
-		var err error
-		if c.RPS, err = t.capacity(ctx, c); err != nil {
-			return err
-		}
-	}
-	in.Base.Rate = share * c.RPS
-	in.Budget -= capacityRuns * in.PerRun
-	setup.Capacities = append(setup.Capacities, c)
-	return nil
-}
-
 // preview says how long the search takes, before anything is measured.
 func (t *Tune) preview(in *search.Input) error {
 	p, err := search.Preview(*in)
 	if err != nil {
 		return t.searchError(context.Background(), err)
 	}
-	t.Talk.Note("note: at most %s: the default first, then up to %s, and the best of them again on fresh runs", wholeMinutes(p.AtMost), units.Plural(p.Candidates, "setting"))
+	t.Talk.Note("note: at most %s: the default first, then up to %s, and the best of them again on fresh runs",
+		wholeMinutes(in.Budget), units.Plural(p, "setting"))
 	return nil
 }
 

@@ -33,9 +33,20 @@ type commandDriver struct {
 	trial  experiment.Trial
 
 	end     load.Ended
-	said    *said // of the window
-	tooLong error // the command did not end; nil if it did
+	said    *said      // of the window, or of its last part
+	parts   []loadPart // of the window
+	tooLong error      // the command did not end; nil if it did
 }
+
+// loadPart is what a command measured in a part of a window.
+type loadPart struct {
+	*loadResult
+	load.Ended
+}
+
+// commandParts is in how many parts a window is loaded that is counted in slices: a command takes a
+// while to start, and some count whole seconds.
+const commandParts = 6
 
 // said is what a command printed.
 type said struct {
@@ -60,15 +71,30 @@ func (d *commandDriver) warm(ctx context.Context) error {
 }
 
 func (d *commandDriver) measure(ctx context.Context) error {
-	r := d.runner
-	end, s, err := r.outside(ctx, r.Load, d.trial, phaseMeasure, r.Window, r.Window+r.Request.Timeout)
-	d.end, d.said = end, s
-	err = r.loadFailed(end, s, err, phaseMeasure, r.Window)
-	if errors.Is(err, errTooLong) && r.answered {
-		// The command ended in an earlier run, so this is the setting's result.
-		d.tooLong, err = err, nil
+	r, n := d.runner, 1
+	if r.Slices > 0 {
+		n = commandParts
 	}
-	return err
+	span := r.Window / time.Duration(n)
+	for range n {
+		end, s, err := r.outside(ctx, r.Load, d.trial, phaseMeasure, span, span+r.Request.Timeout)
+		d.end, d.said = end, s
+		err = r.loadFailed(end, s, err, phaseMeasure, span)
+		if errors.Is(err, errTooLong) && r.answered {
+			// The command ended in an earlier run, so this is the setting's result.
+			d.tooLong = err
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		res, err := readLoad(s.out, end.Wall, span.Seconds())
+		if err != nil {
+			return err
+		}
+		d.parts = append(d.parts, loadPart{res, end})
+	}
+	return nil
 }
 
 func (d *commandDriver) result(run *finding.Run) error {
@@ -77,13 +103,19 @@ func (d *commandDriver) result(run *finding.Run) error {
 		run.Errors, run.Error, run.Loop = 1, d.tooLong.Error(), finding.LoopClosed
 		return nil
 	}
-	cpu := d.end.CPU
-	run.Generator.CPU = &cpu
-	res, err := readLoad(d.said.out, d.end.Wall, d.runner.Window.Seconds())
-	if err != nil {
-		return err
+	run.Generator.CPU = new(0.0)
+	course := &finding.Timeline{Step: d.runner.Window.Seconds() / float64(len(d.parts))}
+	for _, p := range d.parts {
+		before := *run
+		p.fill(run, p.Wall, d.trial.Rate)
+		*run.Generator.CPU += p.CPU
+		course.RPS = append(course.RPS, float64(run.Ops)/max(run.Window, 1e-9))
+		run.Ops, run.Errors = run.Ops+before.Ops, run.Errors+before.Errors
+		run.Window, run.Elapsed = run.Window+before.Window, run.Elapsed+before.Elapsed
 	}
-	res.fill(run, d.end.Wall, d.trial.Rate)
+	if len(d.parts) > 1 {
+		run.RPS, run.Timeline = new(float64(run.Ops)/run.Window), course
+	}
 	return nil
 }
 

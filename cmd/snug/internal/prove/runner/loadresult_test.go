@@ -5,10 +5,13 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/gobench"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -113,4 +116,23 @@ func FuzzReadLoad(f *testing.F) {
 			t.Errorf("%q: %v", said, err)
 		}
 	})
+}
+
+// TestLoadInParts: the parts of a window are added up, and their rates are its course.
+func TestLoadInParts(t *testing.T) {
+	d := commandDriver{runner: &Runner{Window: 6 * time.Second}}
+	for i, n := range []float64{100, 300, 320} {
+		p50 := 0.01 * float64(i+1)
+		d.parts = append(d.parts, loadPart{&loadResult{Operations: &n, Errors: 1, P50: &p50}, load.Ended{Wall: 2, CPU: 0.5}})
+	}
+	var run finding.Run
+	if err := d.result(&run); err != nil {
+		t.Fatal(err)
+	}
+	if run.Ops != 720 || run.Errors != 3 || run.Window != 6 || *run.RPS != 120 || *run.P50 != 0.03 || *run.Generator.CPU != 1.5 {
+		t.Errorf("%+v", run)
+	}
+	if c := run.Timeline; c == nil || c.Step != 2 || !slices.Equal(c.RPS, []float64{50, 150, 160}) {
+		t.Errorf("course %+v", c)
+	}
 }

@@ -56,7 +56,7 @@ func TestOnlyShownKnobsAreRecommended(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := input(t, "cpu")
-			in.Base.Memory, in.Runs = 256<<20, 120
+			in.Base.Memory, in.Budget = 256<<20, runs(120)
 			in.Values = Values{GOMAXPROCS: []string{"", "1", "4"}, GOGC: []string{"50", "", "200"}, GOMEMLIMIT: []string{"", plan, "179MiB"}}
 			in.Snug = &finding.Knobs{GOMEMLIMIT: plan}
 			out, err := Run(t.Context(), in, cache(c.gogc, c.procs))
@@ -100,7 +100,7 @@ func TestOnlyShownKnobsAreRecommended(t *testing.T) {
 func TestAKnobThatIsNotNeededIsLeftOut(t *testing.T) {
 	in := input(t, "cpu")
 	in.Values = Values{GOMAXPROCS: []string{"", "1"}, GOGC: []string{"", "400"}}
-	in.Runs = 120
+	in.Budget = runs(120)
 	w := newWorld(0.01, 1, nil)
 	w.value = func(a finding.Arm) float64 {
 		v := 0.0
@@ -140,12 +140,12 @@ func TestGOGCOffKeepsItsLimit(t *testing.T) {
 	s := search{in: in, tune: &finding.Tune{}}
 	factors, candidates, _ := Space(in.space())
 	s.tune.Space, s.judge.candidates = factors, candidates
-	at := slices.IndexFunc(candidates, func(c Candidate) bool {
-		return c.Arm.Knobs == finding.Knobs{GOMAXPROCS: "1", GOGC: "off", GOMEMLIMIT: "400MiB"}
+	at := slices.IndexFunc(candidates, func(c finding.Arm) bool {
+		return c.Knobs == finding.Knobs{GOMAXPROCS: "1", GOGC: "off", GOMEMLIMIT: "400MiB"}
 	})
 	var got []finding.Knobs
 	for _, w := range s.without(at) {
-		got = append(got, s.judge.candidates[w.cell].Arm.Knobs)
+		got = append(got, s.judge.candidates[w.cell].Knobs)
 	}
 	want := []finding.Knobs{{GOGC: "off", GOMEMLIMIT: "400MiB"}, {GOMAXPROCS: "1", GOMEMLIMIT: "400MiB"}}
 	if !slices.Equal(got, want) {
@@ -183,7 +183,7 @@ func TestChoice(t *testing.T) {
 			Without: make([]finding.Cell, 1), Comparisons: c.comparisons, Answer: 1,
 			Knobs: []finding.KnobTest{{Knob: "GOMAXPROCS", Cell: 2, Change: &finding.Comparison{Word: c.without}}},
 		}}}
-		s.judge = judge{objective: objective, candidates: make([]Candidate, 3)}
+		s.judge = judge{objective: objective, candidates: make([]finding.Arm, 3)}
 		if s.choose(); s.tune.Confirm.Answer != c.want {
 			t.Errorf("%s: %d, want %d", c.name, s.tune.Confirm.Answer, c.want)
 		}

@@ -96,7 +96,7 @@ func (s *search) leader() (int, bool) {
 func (s *search) changes(cell int) int {
 	n := 0
 	for k := range knobs {
-		if s.judge.candidates[cell].levels[k] != s.judge.candidates[s.ref].levels[k] {
+		if value(s.judge.candidates[cell], k) != value(s.refArm(), k) {
 			n += 2
 			if k == procsKnob {
 				n++
@@ -113,19 +113,13 @@ func (s *search) without(cell int) []drop {
 	own, ref := s.judge.candidates[cell], s.judge.candidates[s.ref]
 	var out []drop
 	for k := range knobs {
-		bounds := k == limitKnob && ref.Arm.GOMEMLIMIT == "" && own.levels[gogcKnob] != ref.levels[gogcKnob]
-		if own.levels[k] == ref.levels[k] || bounds {
+		bounds := k == limitKnob && ref.GOMEMLIMIT == "" && own.GOGC != ref.GOGC
+		if value(own, k) == value(ref, k) || bounds {
 			continue
 		}
-		c := own
-		c.levels[k] = ref.levels[k]
-		var x setting
-		for i, f := range s.tune.Space {
-			x[i] = f.Values[c.levels[i]]
-		}
-		c.Arm = (&space{SpaceInput: s.in.space()}).arm(x)
-		at := slices.IndexFunc(s.judge.candidates, func(o Candidate) bool { return o.Arm == c.Arm })
-		if at == s.ref || s.in.Only != nil && !s.in.Only(c.Arm) {
+		c := with(own, k, value(ref, k))
+		at := slices.Index(s.judge.candidates, c)
+		if at == s.ref || s.in.Only != nil && !s.in.Only(c) {
 			continue
 		}
 		if at < 0 {
@@ -148,8 +142,7 @@ func compared(d *experiment.Design, cells []finding.Cell, which []int, with int)
 
 // test records whether the leader needs a knob, from the comparisons with the leader.
 func (s *search) test(w drop, cell int, comparisons []finding.Comparison) {
-	lead := s.judge.candidates[s.confirmed[0]]
-	k := finding.KnobTest{Knob: knobNames[w.knob], Value: s.tune.Space[w.knob].Values[lead.levels[w.knob]], Cell: cell}
+	k := finding.KnobTest{Knob: knobNames[w.knob], Value: value(s.judge.candidates[s.confirmed[0]], w.knob), Cell: cell}
 	k.Broken = s.judge.broken(s.tune.Confirm.Without[cell-2].Rounds, true)
 	k.Change = find(comparisons, cell, s.in.Objective.Key)
 	k.Needed = k.Broken != nil || k.Change != nil && k.Change.Word == finding.Worse

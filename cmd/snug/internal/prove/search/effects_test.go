@@ -10,7 +10,7 @@ import (
 // TestEffects: an effect is that of settings that differ in nothing else.
 func TestEffects(t *testing.T) {
 	in := input(t, "cpu")
-	in.Runs = 400
+	in.Budget = runs(400)
 	out := search1(t, in, newWorld(0.001, 1, gogcHelps))
 	got := map[string]float64{}
 	for _, e := range out.Effects {

@@ -24,7 +24,7 @@ const (
 
 // judge ranks candidates by the runs so far.
 type judge struct {
-	candidates  []Candidate
+	candidates  []finding.Arm
 	objective   Objective
 	constraints []Constraint // the user's and those of limits
 	// guarded: a candidate must not serve less than the baseline beyond the margin.
@@ -118,8 +118,8 @@ func (j *judge) scores(cells [][]finding.Run, field []int, m figure) (mean map[i
 // byCell groups runs by candidate. It keeps runs that do not count, see failure.
 func (j *judge) byCell(runs []finding.Run) [][]finding.Run {
 	at := map[finding.Arm]int{}
-	for i, c := range j.candidates {
-		at[c.Arm] = i
+	for i, a := range j.candidates {
+		at[a] = i
 	}
 	cells := make([][]finding.Run, len(j.candidates))
 	for _, r := range runs {

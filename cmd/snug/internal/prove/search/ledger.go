@@ -14,36 +14,26 @@ const overrun = 0.1
 // errBudget ends a stage early. It is not an error of the search.
 var errBudget = errors.New("the budget is used up")
 
-// ledger is the budget and what the runs took of it, in seconds, or in runs if the budget
-// is in runs. It depends on the recorded duration of the runs only, so that a resumed
-// search decides as it would have without the interruption.
+// ledger is the budget and what the runs took of it, in seconds. It depends on the recorded
+// duration of the runs only, so that a resumed search decides as it would have without the
+// interruption.
 type ledger struct {
 	budget  float64
 	perRun  float64 // expected before the first run
-	inRuns  bool
 	spent   float64
-	n       int       // runs so far
 	costs   []float64 // of runs that were not cut short by a failure
 	allowed func() bool
 }
 
 func newLedger(in *Input) ledger {
-	if in.Budget > 0 {
-		return ledger{budget: in.Budget.Seconds(), perRun: in.PerRun.Seconds()}
-	}
-	return ledger{budget: float64(in.Runs), perRun: 1, inRuns: true}
+	return ledger{budget: in.Budget.Seconds(), perRun: in.PerRun.Seconds()}
 }
 
 // add counts a run.
 func (l *ledger) add(r *finding.Run) {
-	cost := r.Took
-	if l.inRuns {
-		cost = 1
-	}
-	l.spent += cost
-	l.n++
+	l.spent += r.Took
 	if !killed(r) && !empty(r) {
-		l.costs = append(l.costs, cost)
+		l.costs = append(l.costs, r.Took)
 	}
 }
 
@@ -71,5 +61,5 @@ func (l *ledger) holds(others int) bool {
 
 // limit reports whether the budget, with its overrun, allows one more run.
 func (l *ledger) limit() bool {
-	return l.inRuns || l.spent+l.cost() <= l.budget*(1+overrun)
+	return l.spent+l.cost() <= l.budget*(1+overrun)
 }

@@ -67,7 +67,9 @@ func (s *search) pace(ctx context.Context) error {
 		}
 	}
 	s.done("pace", runs, false, func() []int { return []int{0} }, nil)
-	s.long = run.CPUPerOp
+	if run.Timeline == nil {
+		s.long = run.CPUPerOp
+	}
 	warm, window, err := s.fit(run)
 	if err != nil {
 		return err
@@ -204,8 +206,8 @@ func sameValue(a, b string) bool {
 	return a == b || ok && ok2 && n == m
 }
 
-// checkPace warns if the runs of the baseline cost something else than the long look at it, which
-// has no slices under a load command.
+// checkPace warns if the runs of the baseline cost something else than the long look at it, where
+// that has no course: under an open loop.
 func (s *search) checkPace() {
 	own := s.medianOf(func(r *finding.Run) *float64 { return r.CPUPerOp })
 	if s.long == nil || own == nil || len(s.tune.Warnings) > 0 || *own <= 0 || *s.long <= 0 {

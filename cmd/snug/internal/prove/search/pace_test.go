@@ -68,7 +68,7 @@ func TestPace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := input(t, "cpu")
-			in.Runs, in.Budget, in.PerRun = 0, c.budget, 2*second
+			in.Budget, in.PerRun = c.budget, 2*second
 			p := &c.p
 			p.world = newWorld(0.02, 1, gogcHelps)
 			in.Pace = &Pace{Warm: second, Window: second, FixedWarm: c.fixed, FixedWindow: c.fixed, Set: func(warm, window time.Duration, slices int) {
@@ -103,7 +103,7 @@ func TestPace(t *testing.T) {
 // TestOverriddenKnobIsNotSearched: what the program sets itself is said.
 func TestOverriddenKnobIsNotSearched(t *testing.T) {
 	in := input(t, "cpu")
-	in.Runs, in.Budget, in.PerRun = 0, 5*time.Minute, 2*time.Second
+	in.Budget, in.PerRun = 5*time.Minute, 2*time.Second
 	p := &paced{p50: 0.02, sets: "50", world: newWorld(0.02, 1, gogcHelps)}
 	in.Pace = &Pace{Warm: time.Second, Window: time.Second, Set: func(warm, window time.Duration, slices int) {
 		p.warm, p.window, p.slices = warm, window, slices

@@ -33,33 +33,18 @@ type Step struct {
 	Rounds int
 }
 
-// Plan is what a search is going to do.
-type Plan struct {
-	Candidates int           // settings to try, at most
-	Expected   time.Duration // 0: the budget is in runs
-	AtMost     time.Duration
-}
-
 // BudgetError reports a budget that is too small for any search.
 type BudgetError struct {
-	Budget, Need   time.Duration // 0 if the budget is in runs
-	Runs, NeedRuns int
-	Why            string // "" if that is plain
+	Budget, Need time.Duration
+	Why          string // "" if that is plain
 }
 
 func (e *BudgetError) Error() string {
-	budget := units.Plural(e.Runs, "run")
-	if e.Need > 0 {
-		budget = short(e.Budget)
-	}
-	return "a budget of " + budget + " is too small even to confirm one setting" + e.Why
+	return "a budget of " + short(e.Budget) + " is too small even to confirm one setting" + e.Why
 }
 
 // Hint returns the cure.
 func (e *BudgetError) Hint() string {
-	if e.Need == 0 {
-		return fmt.Sprintf("allow %d runs or more", e.NeedRuns)
-	}
 	hint := "give it --budget " + short(e.Need)
 	if e.Why == "" {
 		hint += ", or a shorter --window"
@@ -75,28 +60,22 @@ func short(d time.Duration) string {
 	return d.String()
 }
 
-// Preview returns what a search is going to do, for the largest possible space. It returns
-// an error if the input is not valid, and a [*BudgetError] if the budget allows no useful
-// search.
-func Preview(in Input) (Plan, error) {
+// Preview returns how many settings a search tries at most. It returns an error if the input is not
+// valid, and a [*BudgetError] if the budget allows no useful search.
+func Preview(in Input) (int, error) {
 	if err := in.check(); err != nil {
-		return Plan{}, err
+		return 0, err
 	}
 	_, candidates, _ := Space(in.space())
-	l := newLedger(&in)
-	if runs := l.left(); len(candidates) > 1 && runs < smallest {
-		return Plan{}, in.tooSmall(smallest*in.PerRun, "")
+	if l := newLedger(&in); len(candidates) > 1 && l.left() < smallest {
+		return 0, in.tooSmall(smallest*in.PerRun, "")
 	}
-	return Plan{len(candidates), in.Budget, in.Budget}, nil
+	return len(candidates), nil
 }
 
 // tooSmall returns the error of a budget of which need is the least.
 func (in *Input) tooSmall(need time.Duration, why string) *BudgetError {
-	e := &BudgetError{Budget: in.Budget, Runs: in.Runs, NeedRuns: smallest, Why: why}
-	if in.Budget > 0 {
-		e.Need = (need + time.Minute - 1).Truncate(time.Minute)
-	}
-	return e
+	return &BudgetError{in.Budget, (need + time.Minute - 1).Truncate(time.Minute), why}
 }
 
 // divide divides the runs among the stages: it returns how many settings each of them measures, the
@@ -141,9 +120,9 @@ func (in *Input) check() error {
 		return fmt.Errorf("the load is %s, and no rate is known", in.Base.Load)
 	case in.CPUs < 1:
 		return fmt.Errorf("the number of CPUs is not known")
-	case in.Budget <= 0 && in.Runs <= 0:
+	case in.Budget <= 0:
 		return fmt.Errorf("no budget")
-	case in.Budget > 0 && in.PerRun <= 0:
+	case in.PerRun <= 0:
 		return fmt.Errorf("the duration of a run is not known")
 	}
 	for _, v := range in.Values.GOMAXPROCS {

@@ -48,7 +48,7 @@ func TestStagesFitTheRuns(t *testing.T) {
 
 func TestBudgetTooSmallNamesTheMinimum(t *testing.T) {
 	in := input(t, "cpu")
-	in.Runs, in.Budget, in.PerRun = 0, time.Minute, 6*time.Second
+	in.Budget, in.PerRun = time.Minute, 6*time.Second
 	_, err := Preview(in)
 	var e *BudgetError
 	if !errors.As(err, &e) {
@@ -58,11 +58,7 @@ func TestBudgetTooSmallNamesTheMinimum(t *testing.T) {
 		t.Errorf("%v; %s", e, e.Hint())
 	}
 	in.Budget = e.Need
-	if p, err := Preview(in); err != nil || p.AtMost != e.Need {
-		t.Errorf("the smallest useful budget, %v, is too small: %v, %+v", e.Need, err, p)
-	}
-	in.Budget, in.Runs = 0, 10
-	if _, err = Preview(in); !errors.As(err, &e) || e.Need != 0 || e.NeedRuns != smallest {
-		t.Errorf("10 runs: %v", err)
+	if _, err := Preview(in); err != nil {
+		t.Errorf("the smallest useful budget, %v, is too small: %v", e.Need, err)
 	}
 }

@@ -23,7 +23,7 @@ func sweep(t *testing.T, w *world, rounds int) *finding.Bench {
 		d.Arms = append(d.Arms, experiment.Arm{Arm: a})
 	}
 	d.Arms = append(d.Arms, experiment.Arm{Arm: finding.Arm{Workload: "fib", Load: "batch"}})
-	runs, err := experiment.Execute(t.Context(), d, w, nil, nil)
+	runs, err := experiment.Execute(t.Context(), d, w, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestReplayedSearches(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.Objective, _ = ParseObjective("cpu")
-	in.Runs = 74
+	in.Budget, in.PerRun = runs(74), runs(1)
 	total := 0.0
 	chosen := map[finding.Knobs]bool{}
 	for seed := range uint64(20) {

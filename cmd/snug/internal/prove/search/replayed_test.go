@@ -35,7 +35,7 @@ func NewReplay(b *finding.Bench, seed uint64) (*Replay, error) {
 			if _, again := runs[run.Round]; run.Invalid != "" || again {
 				continue
 			}
-			run.Arm, run.Latency = c.Arm, nil
+			run.Arm, run.Latency, run.Took = c.Arm, nil, 1
 			runs[run.Round] = run
 			if !slices.Contains(r.rounds, run.Round) {
 				r.rounds = append(r.rounds, run.Round)
@@ -114,7 +114,7 @@ func Sweep(b *finding.Bench, base finding.Arm) (Input, error) {
 // the constraints.
 func Regret(b *finding.Bench, base, chosen finding.Arm, o Objective, constraints []Constraint) (float64, error) {
 	s := search{in: Input{Objective: o, Constraints: constraints, Base: experiment.Arm{Arm: base}}}
-	s.judge = judge{objective: o, candidates: []Candidate{{Arm: base}}}
+	s.judge = judge{objective: o, candidates: []finding.Arm{base}}
 	s.tune = &finding.Tune{}
 	all := map[finding.Arm][]finding.Run{}
 	for _, c := range b.Cells {

@@ -70,11 +70,11 @@ func (s *search) effects() {
 		}
 		sum, n := make([]float64, len(f.Values)), make([]float64, len(f.Values))
 		for _, a := range slices.Sorted(maps.Keys(s.first)) {
-			x := s.judge.candidates[a].levels
+			x := s.judge.candidates[a]
+			l := slices.Index(f.Values, value(x, k))
 			for _, b := range slices.Sorted(maps.Keys(s.first)) {
-				y := s.judge.candidates[b].levels
-				if y[k] = x[k]; x == y { // also itself
-					sum[x[k]], n[x[k]] = sum[x[k]]+s.first[a]-s.first[b], n[x[k]]+1
+				if with(s.judge.candidates[b], k, value(x, k)) == x { // also itself
+					sum[l], n[l] = sum[l]+s.first[a]-s.first[b], n[l]+1
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func (w *steady) Run(ctx context.Context, t experiment.Trial) (finding.Run, erro
 // interrupted.
 func TestASearchIsResumed(t *testing.T) {
 	in := input(t, "cpu", "rps>=0.1")
-	in.Runs, in.Budget, in.PerRun, in.Seed = 0, 4*time.Minute, 3*time.Second, 7
+	in.Budget, in.PerRun, in.Seed = 4*time.Minute, 3*time.Second, 7
 	answer := func(out *finding.Tune) string {
 		d := *out
 		d.Seconds, d.Started = 0, time.Time{}
@@ -53,7 +53,7 @@ func TestASearchIsResumed(t *testing.T) {
 		return string(text)
 	}
 	open := func(path string) *experiment.Record {
-		rec, err := experiment.OpenSearch(path, in.Identity(), in.Base, finding.Setup{Seed: in.Seed})
+		rec, err := experiment.OpenRecord(path, in.Design(), in.Identity(), finding.Setup{Seed: in.Seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,13 +110,12 @@ func TestASearchIsResumed(t *testing.T) {
 	} {
 		other := in
 		change(&other)
-		_, err := experiment.OpenSearch(filepath.Join(dir, "record"), other.Identity(), other.Base, finding.Setup{Seed: other.Seed})
+		_, err := experiment.OpenRecord(filepath.Join(dir, "record"), other.Design(), other.Identity(), finding.Setup{Seed: other.Seed})
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}
-	d := &experiment.Design{Arms: []experiment.Arm{in.Base}, Seed: in.Seed}
-	if _, err := experiment.OpenRecord(filepath.Join(dir, "record"), d, finding.Setup{Seed: in.Seed}); err == nil || !strings.Contains(err.Error(), "snug tune there") {
+	if _, err := experiment.OpenRecord(filepath.Join(dir, "record"), in.Design(), nil, finding.Setup{Seed: in.Seed}); err == nil || !strings.Contains(err.Error(), "snug tune there") {
 		t.Errorf("bench resumes from the record of a search: %v", err)
 	}
 }

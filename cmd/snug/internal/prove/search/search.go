@@ -40,10 +40,9 @@ type Input struct {
 	// the plan before the first run.
 	Budget time.Duration
 	PerRun time.Duration
-	Runs   int // the budget in runs, if Budget is 0
 	Seed   uint64
 	Pace   *Pace // of runs under load; nil leaves it to the Runner
-	// Record keeps the runs, see [experiment.OpenSearch]; nil keeps none. A search that is
+	// Record keeps the runs, see [experiment.OpenRecord]; nil keeps none. A search that is
 	// resumed with the runs of an earlier start makes the same choices.
 	Record *experiment.Record
 	// Progress is called before each run and at the end of each stage, never
@@ -51,8 +50,13 @@ type Input struct {
 	Progress func(stage string, spent time.Duration, p experiment.Progress)
 }
 
+// Design returns what is known of a search before its first run, for [experiment.OpenRecord].
+func (in *Input) Design() *experiment.Design {
+	return &experiment.Design{Arms: []experiment.Arm{in.Base}, Seed: in.Seed}
+}
+
 // Identity returns what the choices of a search depend on besides its runs, the seed and
-// the baseline, for [experiment.OpenSearch].
+// the baseline, for [experiment.OpenRecord].
 func (in *Input) Identity() map[string]string {
 	var constraints []string
 	for _, c := range in.Constraints {
@@ -107,7 +111,7 @@ type search struct {
 	first      map[int]float64 // scores of the first stage with several settings
 	confirmed  []int           // candidates of the confirmation, by its cells
 	paired     int             // rounds of the confirmation
-	long       *float64        // CPU seconds per operation in the first look; nil is unknown
+	long       *float64        // CPU seconds per operation in a first look without a course; nil is none
 }
 
 // Run searches. With an error, also the context's, it returns what it has measured, and
@@ -122,7 +126,8 @@ func Run(ctx context.Context, in Input, r experiment.Runner) (*finding.Tune, err
 	if len(in.Base.Labels) == 0 {
 		in.Base.Labels = []string{experiment.LabelDefault}
 	}
-	s := &search{in: in, trials: trials{runner: r, record: in.Record, ledger: newLedger(&in)}, started: time.Now()}
+	s := &search{in: in, trials: trials{ledger: newLedger(&in)}, started: time.Now()}
+	s.trials.runner = in.Record.Over(Tolerant{r, &s.trials.proven})
 	s.tune = &finding.Tune{
 		Head:        finding.NewHead(finding.KindTune),
 		Setup:       finding.Setup{Started: s.started, Seed: in.Seed, Objective: in.Objective.String()},
@@ -133,7 +138,7 @@ func Run(ctx context.Context, in Input, r experiment.Runner) (*finding.Tune, err
 	for _, c := range in.Constraints {
 		s.tune.Constraints = append(s.tune.Constraints, c.String())
 	}
-	s.judge = judge{candidates: []Candidate{{Arm: in.Base.Arm}}, objective: in.Objective}
+	s.judge = judge{candidates: []finding.Arm{in.Base.Arm}, objective: in.Objective}
 	err := s.all(ctx)
 	s.finish(err)
 	return s.tune, err
@@ -170,16 +175,11 @@ func (s *search) alone(ctx context.Context, name string, cell int) error {
 // makes it the setting to beat: "better than what dies" is no recommendation.
 func (s *search) reference(ctx context.Context) error {
 	s.judge.errors = s.errors()
-	if n, of := lost(s.runs); s.in.Snug == nil || n <= of/2 {
+	own := &space{SpaceInput: s.in.space()}
+	if n, of := lost(s.runs); s.in.Snug == nil || n <= of/2 || own.snug() == own.normal(s.in.Base.Arm) {
 		return nil
 	}
-	own := space{SpaceInput: s.in.space()}
-	arm := s.in.Base.Arm
-	arm.Knobs = *s.in.Snug
-	if own.key(arm) == own.key(s.in.Base.Arm) {
-		return nil
-	}
-	s.judge.candidates = append(s.judge.candidates, Candidate{Arm: own.arm(own.key(arm))})
+	s.judge.candidates = append(s.judge.candidates, own.snug())
 	if err := s.alone(ctx, "plan", 1); err != nil {
 		return err
 	}
@@ -209,7 +209,6 @@ func (s *search) follow() {
 // candidates makes the space from what was measured so far.
 func (s *search) candidates() {
 	measured := s.judge.candidates
-	reference := measured[s.ref].Arm
 	in := s.in.space()
 	in.Procs, in.Overridden = s.procs(), s.overridden
 	// The runtime's estimate counts throttled time as GC time, so the true share is at most this.
@@ -222,12 +221,8 @@ func (s *search) candidates() {
 	factors, candidates, pruned := Space(in)
 	s.tune.Space, s.tune.Pruned = factors, append(s.tune.Pruned, pruned...)
 	s.judge.candidates = candidates
-	at := func(a finding.Arm) int {
-		return max(0, slices.IndexFunc(candidates, func(c Candidate) bool { return c.Arm == a }))
-	}
-	s.ref = at(reference)
-	if len(measured) > 1 { // snug's plan has another place now
-		s.kept[len(s.kept)-1] = []int{at(measured[1].Arm)}
+	if len(measured) > 1 && !slices.Contains(candidates, measured[1]) { // snug's plan, spelled as it was measured
+		s.judge.candidates = slices.Insert(candidates, 1, measured[1])
 	}
 	s.judge.constraints = append(s.limits(in.Memory), s.in.Constraints...)
 }
@@ -320,7 +315,7 @@ func (s *search) execute(
 			s.in.Progress(stage, time.Duration(s.trials.spent*float64(time.Second)), p)
 		}
 	}
-	runs, err = experiment.Execute(ctx, d, &s.trials, nil, progress)
+	runs, err = experiment.Execute(ctx, d, &s.trials, progress)
 	if errors.Is(err, errBudget) {
 		short, err = true, nil
 	}
@@ -338,18 +333,13 @@ func (s *search) seed() uint64 {
 
 // arm returns a candidate with its labels.
 func (s *search) arm(cell int) experiment.Arm {
-	a := experiment.Arm{Arm: s.judge.candidates[cell].Arm, Rate: s.in.Base.Rate}
+	a := experiment.Arm{Arm: s.judge.candidates[cell], Rate: s.in.Base.Rate}
 	if cell == 0 {
 		a.Labels = slices.Clone(s.in.Base.Labels)
 	}
-	if s.in.Snug != nil {
-		own := space{SpaceInput: s.in.space()}
-		own.Procs = s.procs()
-		arm := s.in.Base.Arm
-		arm.Knobs = *s.in.Snug
-		if own.key(arm) == own.key(a.Arm) {
-			a.Labels = append(a.Labels, experiment.LabelSnug)
-		}
+	own := space{SpaceInput: s.in.space()}
+	if own.Procs = s.procs(); s.in.Snug != nil && own.snug() == own.normal(a.Arm) {
+		a.Labels = append(a.Labels, experiment.LabelSnug)
 	}
 	return a
 }
@@ -392,7 +382,7 @@ func (s *search) errors() float64 {
 }
 
 // refArm returns the arm of the setting to beat.
-func (s *search) refArm() finding.Arm { return s.judge.candidates[s.ref].Arm }
+func (s *search) refArm() finding.Arm { return s.judge.candidates[s.ref] }
 
 func or(p *float64, otherwise float64) float64 {
 	if p == nil {

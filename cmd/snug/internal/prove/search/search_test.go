@@ -85,8 +85,8 @@ func TestWinner(t *testing.T) {
 	if got := strings.Join(names, ", "); got != "baseline, screen, halve 10, halve 3, confirm" {
 		t.Errorf("stages %s", got)
 	}
-	if runs != w.runs || runs > in.Runs {
-		t.Errorf("the stages tell %d runs, there were %d, the budget was %d", runs, w.runs, in.Runs)
+	if runs != w.runs || runs > int(in.Budget/in.PerRun) {
+		t.Errorf("the stages tell %d runs, there were %d, the budget was %v", runs, w.runs, in.Budget)
 	}
 	if len(out.Baseline.Rounds) != baselineRuns || len(out.Cells[0].Rounds) < baselineRuns {
 		t.Errorf("baseline has %d runs, its cell %d", len(out.Baseline.Rounds), len(out.Cells[0].Rounds))
@@ -384,7 +384,9 @@ func (s slow) Run(ctx context.Context, t experiment.Trial) (finding.Run, error) 
 		d *= 2
 	}
 	time.Sleep(d)
-	return s.world.Run(ctx, t)
+	run, err := s.world.Run(ctx, t)
+	run.Took = 0 // as the clock says
+	return run, err
 }
 
 func TestBudgetInTime(t *testing.T) {
@@ -392,7 +394,7 @@ func TestBudgetInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				in := input(t, "cpu")
-				in.Runs, in.Budget, in.PerRun = 0, 12*time.Minute, 5*time.Second
+				in.Budget, in.PerRun = 12*time.Minute, 5*time.Second
 				began := time.Now()
 				out, err := Run(t.Context(), in, slow{newWorld(0.03, 1, gogcHelps), after})
 				if err != nil {
@@ -418,9 +420,9 @@ func TestBudgetIsADeadline(t *testing.T) {
 			t.Run(budget.String()+" of "+run.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					in := input(t, "cpu")
-					in.Runs, in.Budget, in.PerRun = 0, budget, 2*time.Second
+					in.Budget, in.PerRun = budget, 2*time.Second
 					w := newWorld(0.03, 1, gogcHelps)
-					w.alter = func(*finding.Run) { time.Sleep(run) }
+					w.alter = func(r *finding.Run) { r.Took = 0; time.Sleep(run) }
 					began := time.Now()
 					out, err := Run(t.Context(), in, w)
 					if err != nil {
@@ -450,8 +452,8 @@ func TestInputErrors(t *testing.T) {
 		"want a rate":                func(in *Input) { in.Objective, _ = ParseObjective("p99") },
 		"only a command that ends":   func(in *Input) { in.Objective, _ = ParseObjective("wall") },
 		"no rate is known":           func(in *Input) { in.Base.Load = "50%" },
-		"no budget":                  func(in *Input) { in.Runs = 0 },
-		"duration of a run":          func(in *Input) { in.Budget = time.Hour },
+		"no budget":                  func(in *Input) { in.Budget = 0 },
+		"duration of a run":          func(in *Input) { in.PerRun = 0 },
 		"no objective":               func(in *Input) { in.Objective = Objective{} },
 		"number of CPUs":             func(in *Input) { in.CPUs = 0 },
 		`value of GOMAXPROCS, "0"`:   func(in *Input) { in.Values.GOMAXPROCS = []string{"0"} },
@@ -459,7 +461,7 @@ func TestInputErrors(t *testing.T) {
 		`value of GOMEMLIMIT, "1G"`:  func(in *Input) { in.Values.GOMEMLIMIT = []string{"1G"} },
 		`value of GOMEMLIMIT, "90%"`: func(in *Input) { in.Values.GOMEMLIMIT = []string{"90%"} },
 		"not a burst":                func(in *Input) { in.Values.Burst = []int64{-1} },
-		"too small":                  func(in *Input) { in.Runs = smallest - 1 },
+		"too small":                  func(in *Input) { in.Budget = runs(smallest - 1) },
 	} {
 		in := input(t, "cpu")
 		change(&in)
@@ -467,7 +469,7 @@ func TestInputErrors(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if p, err := Preview(input(t, "cpu")); err != nil || p.Candidates != 44 {
+	if p, err := Preview(input(t, "cpu")); err != nil || p != 44 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -44,12 +45,15 @@ func (w *world) Run(ctx context.Context, t experiment.Trial) (finding.Run, error
 	}
 	cpu := math.Exp(w.value(t.Arm) + w.drifts[t.Seed] + w.noise*w.random.NormFloat64())
 	rps := 1 / cpu
-	run := finding.Run{Arm: t.Arm, Window: 4, Ops: 4000, CPUPerOp: &cpu, RPS: &rps}
+	run := finding.Run{Arm: t.Arm, Took: 1, Window: 4, Ops: 4000, CPUPerOp: &cpu, RPS: &rps}
 	if w.alter != nil {
 		w.alter(&run)
 	}
 	return run, nil
 }
+
+// runs returns a budget of a number of runs of one second.
+func runs(n int) time.Duration { return time.Duration(n) * time.Second }
 
 // grid48 returns 4 x 6 x 2 settings.
 func grid48() Values {
@@ -67,7 +71,7 @@ func input(t testing.TB, objective string, constraints ...string) Input {
 		t.Fatal(err)
 	}
 	in := Input{Base: experiment.Arm{Arm: finding.Arm{Workload: "http", Quota: 1, Load: "saturated"}},
-		CPUs: 8, Objective: o, Values: grid48(), Runs: baselineRuns + reserved + 48}
+		CPUs: 8, Objective: o, Values: grid48(), Budget: runs(baselineRuns + reserved + 48), PerRun: runs(1)}
 	for _, c := range constraints {
 		p, err := ParseConstraint(c)
 		if err != nil {
@@ -157,7 +161,7 @@ func TestRegretOfRandomSurfaces(t *testing.T) {
 			for i := range c.surfaces {
 				value := randomSurface(uint64(i))
 				in := input(t, "cpu")
-				in.Seed, in.Runs = uint64(i), baselineRuns+reserved+c.runs
+				in.Seed, in.Budget = uint64(i), runs(baselineRuns+reserved+c.runs)
 				out, err := Run(t.Context(), in, newWorld(c.noise, uint64(i), value))
 				if err != nil {
 					t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 	"github.com/snug-go/snug/internal/plan"
 )
 
-// The knobs, in the order of Candidate.levels and of the factors of a space.
+// The knobs, in the order of the factors of a space.
 const (
 	procsKnob = iota
 	gogcKnob
@@ -79,14 +79,33 @@ type Values struct {
 	Burst      []int64
 }
 
-// Candidate is one setting to try.
-type Candidate struct {
-	Arm    finding.Arm
-	levels [knobs]int // by knob: index into its factor's values
+// value returns the value of a knob in an arm; "" is unset.
+func value(a finding.Arm, knob int) string {
+	switch knob {
+	case procsKnob:
+		return a.GOMAXPROCS
+	case gogcKnob:
+		return a.GOGC
+	case limitKnob:
+		return a.GOMEMLIMIT
+	}
+	return strconv.FormatInt(a.Burst, 10)
 }
 
-// setting is a value of each knob, as text.
-type setting [knobs]string
+// with returns an arm with another value of a knob.
+func with(a finding.Arm, knob int, v string) finding.Arm {
+	switch knob {
+	case procsKnob:
+		a.GOMAXPROCS = v
+	case gogcKnob:
+		a.GOGC = v
+	case limitKnob:
+		a.GOMEMLIMIT = v
+	default:
+		a.Burst, _ = strconv.ParseInt(v, 10, 64)
+	}
+	return a
+}
 
 type space struct {
 	SpaceInput
@@ -100,20 +119,20 @@ type space struct {
 // where q is the quota (without a quota 1, half of the CPUs, and all); at GOGC 200, 400, 800
 // and off; and, where there is a memory limit, at snug's GOMEMLIMIT, which a raised GOGC
 // always has beside it: it bounds the heap.
-func Space(in SpaceInput) ([]finding.Factor, []Candidate, []finding.Pruned) {
+func Space(in SpaceInput) ([]finding.Factor, []finding.Arm, []finding.Pruned) {
 	s := &space{SpaceInput: in}
-	base := s.key(in.Base)
-	all := []setting{base}
+	base := s.normal(in.Base)
+	all := []finding.Arm{base}
 	if in.Snug != nil {
-		arm := in.Base
-		arm.Knobs = *in.Snug
-		all = append(all, s.key(arm))
+		all = append(all, s.snug())
 	}
 	procs := s.procs()
 	for _, c := range s.collectors() {
 		for _, p := range procs {
-			for _, b := range s.bursts() {
-				all = append(all, setting{p, c[0], c[1], b})
+			for _, b := range orOne(in.Values.Burst, in.Base.Burst) {
+				a := in.Base
+				a.Burst, a.Knobs = b, finding.Knobs{GOMAXPROCS: p, GOGC: c[0], GOMEMLIMIT: c[1]}
+				all = append(all, a)
 			}
 		}
 	}
@@ -123,23 +142,42 @@ func Space(in SpaceInput) ([]finding.Factor, []Candidate, []finding.Pruned) {
 		}
 		s.drop(knobNames[k], "the program sets it itself: %s", how)
 		for i := range all {
-			all[i][k] = base[k]
+			all[i] = with(all[i], k, value(base, k))
 		}
 	}
-	all = slices.DeleteFunc(unique(all), func(x setting) bool {
-		off := x[gogcKnob] == "off" && x[limitKnob] == "" // nothing would start a collection
-		return x != base && (off || s.Only != nil && !s.Only(s.arm(x)))
+	all = slices.DeleteFunc(unique(all), func(a finding.Arm) bool {
+		off := a.GOGC == "off" && a.GOMEMLIMIT == "" // nothing would start a collection
+		return a != base && (off || s.Only != nil && !s.Only(a))
 	})
-	return s.finish(all)
+	all[0] = in.Base
+	factors := make([]finding.Factor, knobs)
+	for k := range factors {
+		var values []string
+		for _, a := range all {
+			values = append(values, value(a, k))
+		}
+		values = unique(values)
+		slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(rank(k, a), rank(k, b)) })
+		factors[k] = finding.Factor{Knob: knobNames[k], Values: values}
+	}
+	return factors, all, s.pruned
 }
 
 func (s *space) drop(what, why string, args ...any) {
 	s.pruned = append(s.pruned, finding.Pruned{What: what, Why: fmt.Sprintf(why, args...)})
 }
 
-// key returns the setting of an arm, with one spelling for equal values.
-func (s *space) key(a finding.Arm) setting {
-	return setting{s.procsKey(a.GOMAXPROCS), s.gogcKey(a.GOGC), limitKey(a.GOMEMLIMIT), strconv.FormatInt(a.Burst, 10)}
+// normal returns an arm with one spelling for equal values.
+func (s *space) normal(a finding.Arm) finding.Arm {
+	a.Knobs = finding.Knobs{GOMAXPROCS: s.procsKey(a.GOMAXPROCS), GOGC: s.gogcKey(a.GOGC), GOMEMLIMIT: limitKey(a.GOMEMLIMIT)}
+	return a
+}
+
+// snug returns what snug would set.
+func (s *space) snug() finding.Arm {
+	a := s.Base
+	a.Knobs = *s.Snug
+	return s.normal(a)
 }
 
 func unset(v string) bool { return v == "" || v == "default" || v == "unset" }
@@ -201,10 +239,10 @@ func (s *space) procs() []string {
 // collectors returns the pairs of GOGC and GOMEMLIMIT to try, those that help most programs
 // first.
 func (s *space) collectors() [][2]string {
-	base := s.key(s.Base)
+	base := s.normal(s.Base)
 	own := [2]bool{len(s.Values.GOGC) > 0, len(s.Values.GOMEMLIMIT) > 0}
 	idle := s.CPUOnly && s.GC != nil && *s.GC < idleCollector
-	gogcs, limits := []string{base[gogcKnob]}, []string{base[limitKnob]}
+	gogcs, limits := []string{base.GOGC}, []string{base.GOMEMLIMIT}
 	switch {
 	case own[0]:
 		gogcs = nil
@@ -235,7 +273,7 @@ func (s *space) collectors() [][2]string {
 	var pairs [][2]string
 	for _, g := range unique(gogcs) {
 		for _, l := range unique(limits) {
-			if raised := g != base[gogcKnob] && l == base[limitKnob] && len(limits) > 1; raised && !own[1] && !own[0] {
+			if raised := g != base.GOGC && l == base.GOMEMLIMIT && len(limits) > 1; raised && !own[1] && !own[0] {
 				continue // it has the other limit beside it
 			}
 			pairs = append(pairs, [2]string{g, l})
@@ -252,15 +290,12 @@ func (s *space) bound() string {
 	return units.GoMebibytes(int64(peakShare * float64(s.Memory)))
 }
 
-func (s *space) bursts() []string {
-	var values []string
-	for _, b := range s.Values.Burst {
-		values = append(values, strconv.FormatInt(b, 10))
+// orOne returns a list, or one value where it is empty.
+func orOne[T any](list []T, one T) []T {
+	if len(list) == 0 {
+		return []T{one}
 	}
-	if len(values) > 0 {
-		return unique(values)
-	}
-	return []string{strconv.FormatInt(s.Base.Burst, 10)}
+	return list
 }
 
 // unique returns the different values, in their order.
@@ -272,40 +307,6 @@ func unique[T comparable](values []T) []T {
 		}
 	}
 	return out
-}
-
-// arm returns the arm of a setting.
-func (s *space) arm(x setting) finding.Arm {
-	a := s.Base
-	a.Knobs = finding.Knobs{GOMAXPROCS: x[procsKnob], GOGC: x[gogcKnob], GOMEMLIMIT: x[limitKnob]}
-	a.Burst, _ = strconv.ParseInt(x[burstKnob], 10, 64)
-	return a
-}
-
-// finish numbers the values.
-func (s *space) finish(all []setting) ([]finding.Factor, []Candidate, []finding.Pruned) {
-	factors := make([]finding.Factor, knobs)
-	for k := range factors {
-		var values []string
-		for _, x := range all {
-			values = append(values, x[k])
-		}
-		values = unique(values)
-		slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(rank(k, a), rank(k, b)) })
-		factors[k] = finding.Factor{Knob: knobNames[k], Values: values}
-	}
-	candidates := make([]Candidate, len(all))
-	for i, x := range all {
-		c := Candidate{Arm: s.arm(x)}
-		if i == 0 {
-			c.Arm = s.Base
-		}
-		for k := range c.levels {
-			c.levels[k] = slices.Index(factors[k].Values, x[k])
-		}
-		candidates[i] = c
-	}
-	return factors, candidates, s.pruned
 }
 
 // rank orders the values of a knob: unset first, off last.

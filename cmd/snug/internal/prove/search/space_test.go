@@ -22,11 +22,11 @@ func values(factors []finding.Factor, knob string) string {
 func pointer[T any](v T) *T { return &v }
 
 // pairsOf returns the candidates' GOGC/GOMEMLIMIT at the baseline's GOMAXPROCS.
-func pairsOf(candidates []Candidate) string {
+func pairsOf(candidates []finding.Arm) string {
 	var out []string
 	for _, c := range candidates {
-		if c.Arm.GOMAXPROCS == "" && c.Arm.Burst == 0 {
-			out = append(out, c.Arm.GOGC+"/"+c.Arm.GOMEMLIMIT)
+		if c.GOMAXPROCS == "" && c.Burst == 0 {
+			out = append(out, c.GOGC+"/"+c.GOMEMLIMIT)
 		}
 	}
 	slices.Sort(out)
@@ -53,8 +53,8 @@ func TestSpaceProcs(t *testing.T) {
 			if got := values(factors, "GOMAXPROCS"); got != c.want {
 				t.Errorf("values %q, want %q; left out %v", got, c.want, pruned)
 			}
-			if candidates[0].Arm != (finding.Arm{Quota: c.quota}) {
-				t.Errorf("first is %+v, not the baseline", candidates[0].Arm)
+			if candidates[0] != (finding.Arm{Quota: c.quota}) {
+				t.Errorf("first is %+v, not the baseline", candidates[0])
 			}
 			if why := whyPruned(pruned, "GOMEMLIMIT"); !strings.Contains(why, "no memory limit") {
 				t.Errorf("GOMEMLIMIT is left out because %q", why)
@@ -117,8 +117,8 @@ func TestSpacePruning(t *testing.T) {
 			if what, word, ok := strings.Cut(c.why, ": "); ok && !strings.Contains(whyPruned(pruned, what), word) {
 				t.Errorf("%s is left out because %q", what, whyPruned(pruned, what))
 			}
-			if candidates[0].Arm != in.Base {
-				t.Errorf("first is %+v, not the baseline", candidates[0].Arm)
+			if candidates[0] != in.Base {
+				t.Errorf("first is %+v, not the baseline", candidates[0])
 			}
 		})
 	}

@@ -53,7 +53,7 @@ func TestRecordedSweeps(t *testing.T) {
 			t.Fatal(err)
 		}
 		in.Objective, _ = ParseObjective("cpu")
-		in.Runs = replayRuns
+		in.Budget, in.PerRun = runs(replayRuns), runs(1)
 		regretOf := func(a finding.Arm) float64 {
 			x, err := Regret(b, base, a, in.Objective, nil)
 			if err != nil {
@@ -119,7 +119,7 @@ func TestRealSweeps(t *testing.T) {
 			t.Fatal(err)
 		}
 		in.Objective, _ = ParseObjective("cpu")
-		in.Runs = 55
+		in.Budget, in.PerRun = runs(55), runs(1)
 		h := newHalves(b, in.Objective)
 		mean, undecided, kept := 0.0, 0, 0
 		for _, out := range replayed(t, b, in) {

@@ -11,32 +11,21 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// trials does the runs of a search within its budget. A program that fails under one
-// setting rules that setting out, once another run has shown that program and load are in
-// order.
+// trials does the runs of a search within its budget.
 type trials struct {
 	runner experiment.Runner
-	record *experiment.Record // nil keeps nothing
 	ledger
 	// proven: a run had an answer, or was OOM-killed. Before that a failure is the
 	// command's or the request's, and ends the search.
 	proven bool
 }
 
-// Run does a run. It turns an [experiment.TargetFailure] into a run without a result: one
-// failed operation, and no figure. It returns errBudget if the budget allows no more run
-// of this stage.
+// Run does a run. It returns errBudget if the budget allows no more run of this stage.
 func (r *trials) Run(ctx context.Context, t experiment.Trial) (finding.Run, error) {
 	if r.allowed != nil && !r.allowed() {
 		return finding.Run{}, errBudget
 	}
-	run, old, err := r.record.Take(t)
-	if err == nil && !old {
-		run, err = r.try(ctx, t)
-		if err == nil {
-			err = r.record.Add(t, run)
-		}
-	}
+	run, err := r.runner.Run(ctx, t)
 	if err != nil {
 		return run, err
 	}
@@ -45,19 +34,19 @@ func (r *trials) Run(ctx context.Context, t experiment.Trial) (finding.Run, erro
 	return run, nil
 }
 
-// try does a run that no record holds.
-func (r *trials) try(ctx context.Context, t experiment.Trial) (finding.Run, error) {
-	return Attempt(ctx, r.runner, t, r.proven)
+// Tolerant is a Runner that turns an [experiment.TargetFailure] into a run without a result, one failed
+// operation and no figure, once program and load are proven to be in order: then the setting is at fault.
+type Tolerant struct {
+	experiment.Runner
+	Proven *bool
 }
 
-// Attempt does a run. If program and load are proven to be in order, an [experiment.TargetFailure] is a run without a
-// result.
-func Attempt(ctx context.Context, r experiment.Runner, t experiment.Trial, proven bool) (finding.Run, error) {
+func (r Tolerant) Run(ctx context.Context, t experiment.Trial) (finding.Run, error) {
 	began := time.Now()
-	run, err := r.Run(ctx, t)
+	run, err := r.Runner.Run(ctx, t)
 	var failed experiment.TargetFailure
 	if err != nil {
-		if !proven || ctx.Err() != nil || !errors.As(err, &failed) {
+		if !*r.Proven || ctx.Err() != nil || !errors.As(err, &failed) {
 			return run, err
 		}
 		run = finding.Run{Arm: t.Arm, Errors: 1, Error: failed.Error()}

@@ -33,9 +33,7 @@ func (s *search) verdict(err error, at map[int]int) {
 	j := s.judged(at)
 	if j.Code == "" {
 		v.Code = finding.CodeBudget
-		if !s.trials.inRuns {
-			s.tune.Needed = math.Ceil((s.trials.spent+2*leastPairs*s.trials.cost())/60) * 60
-		}
+		s.tune.Needed = math.Ceil((s.trials.spent+2*leastPairs*s.trials.cost())/60) * 60
 		return
 	}
 	v.Judged = []finding.Judged{j}

@@ -55,7 +55,7 @@ func TestFirstCandidateFailsOnFreshRuns(t *testing.T) {
 // search says what it does not rule out, and recommends nothing.
 func TestTooNoisyToKeep(t *testing.T) {
 	in := input(t, "cpu")
-	in.Runs = 45
+	in.Budget = runs(45)
 	out := search1(t, in, newWorld(0.25, 3, gogcHelps))
 	j := out.Verdict.Judged
 	if !out.Verdict.Keep || len(j) != 1 || j[0].Open < 0.1 || !strings.Contains(out.Verdict.Text, " is not ruled out") {
