@@ -261,7 +261,7 @@ func (t *Tune) search(in *search.Input) (*finding.Tune, error) {
 			t.Talk.Note("note: the runs are kept; the same command with --record %s resumes there", message.Quote(t.RecordFile))
 		}
 	}
-	if doc == nil || doc.Baseline.Rounds == nil && err != nil {
+	if doc == nil || len(doc.Baseline.Rounds) == 0 && err != nil {
 		return nil, err // nothing that the search chose from
 	}
 	mine := doc.Setup

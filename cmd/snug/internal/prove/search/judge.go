@@ -47,11 +47,11 @@ func (s standing) feasible() bool { return s.failed == "" && s.excess == 0 }
 // that failed. ref is the setting to beat, which they are compared with.
 func (j *judge) rank(runs []finding.Run, field []int, ref int) []standing {
 	cells := j.byCell(runs)
-	score, rounds := j.scores(cells, field, j.objective.figure)
+	score, rounds := j.scores(cells, field, ref, j.objective.figure)
 	var served map[int]float64
 	if j.guarded && rounds > 1 { // one round is too noisy for this
 		m, _ := figureOf("rps")
-		served, _ = j.scores(cells, field, m)
+		served, _ = j.scores(cells, field, ref, m)
 	}
 	out := make([]standing, len(field))
 	for i, c := range field {
@@ -76,43 +76,60 @@ func (j *judge) rank(runs []finding.Run, field []int, ref int) []standing {
 	return out
 }
 
-// scores returns the mean logarithm of a metric of candidates, without what the runs of a
-// round have in common, and in how many rounds it was measured.
-func (j *judge) scores(cells [][]finding.Run, field []int, m figure) (mean map[int]float64, rounds int) {
-	type one struct {
-		cell int
-		y    float64
+// scores compares candidates in a metric with the setting to beat or, if that has none, with the one
+// that has most: the mean logarithm of the ratio in the rounds that both have, less being better. It
+// also returns in how many rounds they were compared at most.
+func (j *judge) scores(cells [][]finding.Run, field []int, ref int, m figure) (score map[int]float64, rounds int) {
+	n := func(c int) int { return len(differences(cells[c], cells[c], m)) }
+	if n(ref) == 0 {
+		ref = slices.MaxFunc(field, func(a, b int) int { return cmp.Compare(n(a), n(b)) })
 	}
-	byRound := map[int][]one{}
+	score = map[int]float64{}
 	for _, c := range field {
-		seen := map[int]bool{}
-		for i := range cells[c] {
-			r := &cells[c][i]
-			if y, ok := m.log(r); ok && r.Invalid == "" && !seen[r.Round] {
-				seen[r.Round] = true
-				byRound[r.Round] = append(byRound[r.Round], one{c, y})
+		if d := differences(cells[ref], cells[c], m); len(d) > 0 {
+			score[c], rounds = mean(d), max(rounds, len(d))
+		}
+	}
+	return score, rounds
+}
+
+// differences returns by how much runs differ from those of a base in the same rounds, on the
+// logarithmic scale; below 0 is better.
+func differences(base, runs []finding.Run, m figure) (d []float64) {
+	of := func(runs []finding.Run) map[int]float64 {
+		x := map[int]float64{}
+		for i := range runs {
+			if _, seen := x[runs[i].Round]; !seen && runs[i].Invalid == "" {
+				if y, ok := m.log(&runs[i]); ok {
+					x[runs[i].Round] = y
+				}
 			}
 		}
+		return x
 	}
-	sum, n := map[int]float64{}, map[int]float64{}
-	for _, round := range slices.Sorted(maps.Keys(byRound)) { // in order: sums of floats depend on it
-		all := byRound[round]
-		if len(all) < 2 {
-			continue // nothing to compare with
-		}
-		rounds++
-		center := 0.0
-		for _, x := range all {
-			center += x.y / float64(len(all))
-		}
-		for _, x := range all {
-			sum[x.cell], n[x.cell] = sum[x.cell]+x.y-center, n[x.cell]+1
+	own, other := of(runs), of(base)
+	for _, round := range slices.Sorted(maps.Keys(own)) { // in order: a sum of floats depends on it
+		if y, ok := other[round]; ok {
+			d = append(d, own[round]-y)
 		}
 	}
-	for c := range sum {
-		sum[c] /= n[c]
+	return d
+}
+
+func mean(x []float64) (m float64) {
+	for _, v := range x {
+		m += v / float64(len(x))
 	}
-	return sum, rounds
+	return m
+}
+
+// squares returns the sum of the squared deviations from the mean.
+func squares(x []float64) (sum float64) {
+	m := mean(x)
+	for _, v := range x {
+		sum += (v - m) * (v - m)
+	}
+	return sum
 }
 
 // byCell groups runs by candidate. It keeps runs that do not count, see failure.
@@ -211,17 +228,14 @@ func (c Constraint) excess(runs []finding.Run) float64 {
 		}
 		return max(math.Log1p(v-c.bound), 1e-9)
 	case c.Unit != metric.Bytes:
-		mean, square := 0.0, 0.0
-		for _, y := range x {
-			mean += math.Log(y) / n
+		for i := range x {
+			x[i] = math.Log(x[i])
 		}
-		for _, y := range x {
-			square += (math.Log(y) - mean) * (math.Log(y) - mean)
-		}
+		v = mean(x)
 		if n >= 3 {
-			mean -= c.sign() * pessimist * math.Sqrt(square/(n-1)/n)
+			v -= c.sign() * pessimist * math.Sqrt(squares(x)/(n-1)/n)
 		}
-		v = math.Exp(mean)
+		v = math.Exp(v)
 	}
 	if c.holds(v) {
 		return 0

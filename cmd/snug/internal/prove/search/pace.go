@@ -175,7 +175,7 @@ func (s *search) changed(now *finding.Knobs) finding.Arm {
 		a.GOGC = "200"
 	}
 	if own.Memory > 0 {
-		if v := own.bound(); !sameValue(v, now.GOMEMLIMIT) {
+		if v := own.bound(peakShare); !sameValue(v, now.GOMEMLIMIT) {
 			a.GOMEMLIMIT = v
 		}
 	}

@@ -26,13 +26,6 @@ const (
 	smallest = baselineRuns + fewest + 2*leastPairs
 )
 
-// Step is one stage of a search: this number of settings, each once a round.
-type Step struct {
-	Name   string // as in finding.Stage
-	Arms   int
-	Rounds int
-}
-
 // BudgetError reports a budget that is too small for any search.
 type BudgetError struct {
 	Budget, Need time.Duration

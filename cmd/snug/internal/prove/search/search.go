@@ -168,7 +168,7 @@ func (s *search) all(ctx context.Context) error {
 // alone measures one candidate by itself.
 func (s *search) alone(ctx context.Context, name string, cell int) error {
 	s.trials.allowed = s.trials.limit
-	return s.measure(ctx, Step{name, 1, baselineRuns}, []int{cell}, func() []int { return []int{cell} })
+	return s.measure(ctx, name, baselineRuns, []int{cell}, func() []int { return []int{cell} })
 }
 
 // reference measures snug's plan where the baseline is OOM-killed or finishes nothing, and
@@ -241,23 +241,23 @@ func (s *search) halve(ctx context.Context) error {
 	}
 	for len(sizes) > 0 {
 		left := s.trials.left() - s.reserve
-		step := Step{"screen", sizes[0], max(1, left/len(sizes)/sizes[0])}
+		name, n, rounds := "screen", sizes[0], max(1, left/len(sizes)/sizes[0])
 		if s.first != nil {
-			step.Name = fmt.Sprintf("halve %d", step.Arms)
+			name = fmt.Sprintf("halve %d", n)
 		}
-		if s.first != nil && left < step.Arms {
+		if s.first != nil && left < n {
 			break
 		}
 		sizes = sizes[1:]
 		s.trials.allowed = func() bool { return s.trials.holds(s.reserve) }
-		if err := s.measure(ctx, step, field, func() []int {
+		if err := s.measure(ctx, name, rounds, field, func() []int {
 			field = s.best(append(sizes, 1)[0])
 			return field
 		}); err != nil {
 			return err
 		}
 		if s.first == nil {
-			s.first, _ = s.judge.scores(s.judge.byCell(s.runs), above(0, step.Arms), s.judge.objective.figure)
+			s.first, _ = s.judge.scores(s.judge.byCell(s.runs), above(0, n), s.ref, s.judge.objective.figure)
 		}
 	}
 	return nil
@@ -275,19 +275,19 @@ func (s *search) best(n int) []int {
 	return cells
 }
 
-func (s *search) measure(ctx context.Context, step Step, field []int, kept func() []int) error {
-	d := &experiment.Design{Rounds: step.Rounds, Seed: s.seed()}
+func (s *search) measure(ctx context.Context, name string, rounds int, field []int, kept func() []int) error {
+	d := &experiment.Design{Rounds: rounds, Seed: s.seed()}
 	for _, c := range field {
 		d.Arms = append(d.Arms, s.arm(c))
 	}
-	runs, short, err := s.execute(ctx, step.Name, d)
+	runs, short, err := s.execute(ctx, name, d)
 	for i := range runs {
 		runs[i].Round += s.rounds
 	}
-	s.rounds += step.Rounds
+	s.rounds += rounds
 	s.runs = append(s.runs, runs...)
 	s.ranking = s.judge.rank(s.runs, field, s.ref)
-	s.done(step.Name, runs, short, kept, err)
+	s.done(name, runs, short, kept, err)
 	return err
 }
 

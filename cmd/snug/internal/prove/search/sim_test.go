@@ -153,7 +153,7 @@ func TestRegretOfRandomSurfaces(t *testing.T) {
 		share    float64 // maximum, of the regret of the better simple method
 	}{
 		{0.03, 48, 300, 0.015, 0.8},
-		{0.10, 96, 100, 0.03, 0.8},
+		{0.10, 96, 300, 0.03, 0.9},
 	} {
 		t.Run(strconv.FormatFloat(c.noise, 'f', 2, 64), func(t *testing.T) {
 			var own, random, full, within float64

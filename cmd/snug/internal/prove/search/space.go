@@ -39,8 +39,9 @@ const (
 var knobNames = [knobs]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "burst"}
 
 const (
-	// peakShare is the share of the memory limit that a setting may use.
-	peakShare = 0.9
+	// peakShare is the share of the memory limit that a setting may use, and raisedShare the GOMEMLIMIT of
+	// one that raises GOGC: its heap fills that, and the kernel counts memory that Go does not.
+	peakShare, raisedShare = 0.9, 0.8
 	// idleCollector is the share of CPU time below which the collector's knobs have no
 	// visible effect.
 	idleCollector = 0.01
@@ -117,8 +118,8 @@ type space struct {
 //
 // Knobs without values of the user's are tried at GOMAXPROCS 1, ⌊q⌋, ⌈q⌉, ⌈q⌉+1 and 2⌈q⌉,
 // where q is the quota (without a quota 1, half of the CPUs, and all); at GOGC 200, 400, 800
-// and off; and, where there is a memory limit, at snug's GOMEMLIMIT, which a raised GOGC
-// always has beside it: it bounds the heap.
+// and off; and, where there is a memory limit, at snug's GOMEMLIMIT. A raised GOGC always has
+// one of 80 % of the limit beside it: it bounds the heap.
 func Space(in SpaceInput) ([]finding.Factor, []finding.Arm, []finding.Pruned) {
 	s := &space{SpaceInput: in}
 	base := s.normal(in.Base)
@@ -244,6 +245,7 @@ func (s *space) collectors() [][2]string {
 	idle := s.CPUOnly && s.GC != nil && *s.GC < idleCollector
 	gogcs, limits := []string{base.GOGC}, []string{base.GOMEMLIMIT}
 	switch {
+	case s.Overridden[gogcKnob] != "": // it stays
 	case own[0]:
 		gogcs = nil
 		for _, v := range s.Values.GOGC {
@@ -268,26 +270,31 @@ func (s *space) collectors() [][2]string {
 	case s.Memory == 0:
 		s.drop("GOMEMLIMIT", "no memory limit to derive it from")
 	default:
-		limits = append(limits, s.bound())
+		limits = append(limits, s.bound(peakShare))
 	}
-	var pairs [][2]string
+	chosen := !own[0] && !own[1] && !idle && s.Memory > 0
+	var pairs, alone [][2]string
 	for _, g := range unique(gogcs) {
 		for _, l := range unique(limits) {
-			if raised := g != base.GOGC && l == base.GOMEMLIMIT && len(limits) > 1; raised && !own[1] && !own[0] {
-				continue // it has the other limit beside it
+			if chosen && g != base.GOGC {
+				l = s.bound(raisedShare)
 			}
-			pairs = append(pairs, [2]string{g, l})
+			if pair := [2]string{g, l}; g == base.GOGC && l != base.GOMEMLIMIT {
+				alone = append(alone, pair) // a limit alone gains least
+			} else {
+				pairs = append(pairs, pair)
+			}
 		}
 	}
-	return pairs
+	return append(unique(pairs), alone...)
 }
 
-// bound returns the GOMEMLIMIT that snug would set, or 90 % of the memory limit.
-func (s *space) bound() string {
-	if s.Snug != nil && s.Snug.GOMEMLIMIT != "" {
+// bound returns a share of the memory limit as a GOMEMLIMIT; for peakShare that which snug would set, if any.
+func (s *space) bound(share float64) string {
+	if s.Snug != nil && s.Snug.GOMEMLIMIT != "" && share == peakShare {
 		return s.Snug.GOMEMLIMIT
 	}
-	return units.GoMebibytes(int64(peakShare * float64(s.Memory)))
+	return units.GoMebibytes(int64(share * float64(s.Memory)))
 }
 
 // orOne returns a list, or one value where it is empty.

@@ -86,10 +86,10 @@ func TestSpacePruning(t *testing.T) {
 		want   string // GOGC/GOMEMLIMIT
 		why    string // what is left out, and a word of the reason
 	}{
-		"a raised GOGC has a limit":   {func(s *SpaceInput) {}, "/ /450MiB 200/450MiB 400/450MiB 800/450MiB off/450MiB", ""},
-		"less memory may be the aim":  {func(s *SpaceInput) { s.CPUOnly = false }, "/ /450MiB 200/450MiB 400/450MiB 50/450MiB 800/450MiB off/450MiB", ""},
+		"a raised GOGC has a limit":   {func(s *SpaceInput) {}, "/ /450MiB 200/400MiB 400/400MiB 800/400MiB off/400MiB", ""},
+		"less memory may be the aim":  {func(s *SpaceInput) { s.CPUOnly = false }, "/ /450MiB 200/400MiB 400/400MiB 50/400MiB 800/400MiB off/400MiB", ""},
 		"the collector is idle":       {func(s *SpaceInput) { s.GC = pointer(0.004) }, "/", "GOGC: 0.4 % of the baseline's"},
-		"idle, but memory is bounded": {func(s *SpaceInput) { s.GC, s.CPUOnly = pointer(0.004), false }, "/ /450MiB 200/450MiB 400/450MiB 50/450MiB 800/450MiB off/450MiB", ""},
+		"idle, but memory is bounded": {func(s *SpaceInput) { s.GC, s.CPUOnly = pointer(0.004), false }, "/ /450MiB 200/400MiB 400/400MiB 50/400MiB 800/400MiB off/400MiB", ""},
 		"no limit":                    {func(s *SpaceInput) { s.Memory = 0 }, "/ 200/ 400/ 800/", "GOMEMLIMIT: no memory limit"},
 		"own GOGC":                    {func(s *SpaceInput) { s.Memory, s.Values.GOGC = 0, []string{"100", "300"} }, "/ 300/", ""},
 		"own GOGC below a limit":      {func(s *SpaceInput) { s.Values.GOGC = []string{"100", "300"} }, "/ /450MiB 300/ 300/450MiB", ""},
@@ -99,11 +99,11 @@ func TestSpacePruning(t *testing.T) {
 		"snug's own is kept": {func(s *SpaceInput) {
 			s.GC, s.Snug = pointer(0.004), &finding.Knobs{GOMAXPROCS: "1", GOMEMLIMIT: "440MiB"}
 		}, "/ /440MiB", ""},
-		"snug's limit is the limit": {func(s *SpaceInput) { s.Snug = &finding.Knobs{GOMEMLIMIT: "440MiB"} }, "/ /440MiB 200/440MiB 400/440MiB 800/440MiB off/440MiB", ""},
+		"snug's limit is the limit": {func(s *SpaceInput) { s.Snug = &finding.Knobs{GOMEMLIMIT: "440MiB"} }, "/ /440MiB 200/400MiB 400/400MiB 800/400MiB off/400MiB", ""},
 		"only what a sweep has": {func(s *SpaceInput) {
 			s.Only = func(a finding.Arm) bool { return a.GOGC == "" }
 		}, "/ /450MiB", ""},
-		"the baseline is what would be left out": {func(s *SpaceInput) { s.Base.GOGC = "off" }, "/450MiB 200/450MiB 400/450MiB 800/450MiB off/ off/450MiB", ""},
+		"the baseline is what would be left out": {func(s *SpaceInput) { s.Base.GOGC = "off" }, "/400MiB 200/400MiB 400/400MiB 800/400MiB off/ off/450MiB", ""},
 		"the program sets GOGC":                  {func(s *SpaceInput) { s.Overridden[gogcKnob] = "200 where 400 was set" }, "/ /450MiB", "GOGC: the program sets it itself: 200 where 400"},
 		"the program sets both":                  {func(s *SpaceInput) { s.Overridden = [knobs]string{gogcKnob: "200", limitKnob: "off"} }, "/", "GOMEMLIMIT: sets it itself"},
 	} {
@@ -144,5 +144,20 @@ func TestSpaceIsOfTheSizeThatASearchCanTry(t *testing.T) {
 		if _, c, _ := Space(in); len(c) < 10 || len(c) > 30 {
 			t.Errorf("%s: %d candidates", name, len(c))
 		}
+	}
+}
+
+// TestFirstCandidates: a small budget tries only the first ones.
+func TestFirstCandidates(t *testing.T) {
+	const mi = 1 << 20
+	_, c, _ := Space(SpaceInput{Base: finding.Arm{Quota: 1}, CPUs: 2, Procs: pointer(2), Memory: 500 * mi, CPUOnly: true,
+		Snug: &finding.Knobs{GOMEMLIMIT: "450MiB"}})
+	var got []string
+	for _, a := range c {
+		got = append(got, strings.Join([]string{a.GOMAXPROCS, a.GOGC, a.GOMEMLIMIT}, "/"))
+	}
+	want := "// //450MiB 1// /400/400MiB 1/400/400MiB /off/400MiB 1/off/400MiB /200/400MiB 1/200/400MiB /800/400MiB 1/800/400MiB 1//450MiB"
+	if strings.Join(got, " ") != want {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, " "), want)
 	}
 }

@@ -27,7 +27,7 @@ func (e *UnmeasuredError) Hint() string { return e.Cure }
 // checkBaseline fails if the baseline has no figure for the objective or a constraint. A
 // baseline that runs out of memory needs none: any setting that survives is better.
 func (s *search) checkBaseline() error {
-	if s.baselineKilled() {
+	if slices.ContainsFunc(s.runs, func(r finding.Run) bool { return killed(&r) }) {
 		return nil
 	}
 	reason := ""
@@ -80,11 +80,6 @@ func (s *search) checkTails() error {
 		}
 	}
 	return nil
-}
-
-// baselineKilled reports whether a run of the baseline was OOM-killed.
-func (s *search) baselineKilled() bool {
-	return slices.ContainsFunc(s.runs, func(r finding.Run) bool { return r.Arm == s.in.Base.Arm && killed(&r) })
 }
 
 func killed(r *finding.Run) bool { return r.OOMKills != nil && *r.OOMKills > 0 }

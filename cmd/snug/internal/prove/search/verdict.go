@@ -121,35 +121,17 @@ func (s *search) open(g *finding.Comparison) (gain, noise float64) {
 		}
 	}
 	cells := s.judge.byCell(s.runs)
-	base := map[int]float64{}
-	for i := range cells[s.ref] {
-		if y, ok := s.judge.objective.log(&cells[s.ref][i]); ok && cells[s.ref][i].Invalid == "" {
-			base[cells[s.ref][i].Round] = y
-		}
-	}
-	mean, n := make([]float64, len(cells)), make([]float64, len(cells))
+	all := make([][]float64, len(cells))
 	square, free := 0.0, 0.0
 	for c := range cells {
-		var all []float64
-		for i := range cells[c] {
-			r := &cells[c][i]
-			y, ok := s.judge.objective.log(r)
-			if b, paired := base[r.Round]; ok && paired && c != s.ref && r.Invalid == "" {
-				all = append(all, y-b)
-				mean[c] += y - b
-			}
+		if all[c] = differences(cells[s.ref], cells[c], s.judge.objective.figure); len(all[c]) > 1 && c != s.ref {
+			square, free = square+squares(all[c]), free+float64(len(all[c])-1)
 		}
-		n[c] = float64(len(all))
-		mean[c] /= max(1, n[c])
-		for _, d := range all {
-			square += (d - mean[c]) * (d - mean[c])
-		}
-		free += max(0, n[c]-1)
 	}
 	noise = math.Sqrt(square / max(1, free))
-	for c := range cells {
-		if n[c] > 0 && s.judge.failure(cells[c]) == "" && !slices.Contains(s.confirmed, c) {
-			gain = max(gain, -math.Expm1(mean[c]-pessimist*noise/math.Sqrt(n[c])))
+	for c, d := range all {
+		if len(d) > 0 && c != s.ref && s.judge.failure(cells[c]) == "" && !slices.Contains(s.confirmed, c) {
+			gain = max(gain, -math.Expm1(mean(d)-pessimist*noise/math.Sqrt(float64(len(d)))))
 		}
 	}
 	if gain <= wide*margins[s.in.Objective.name] || s.fails(0) != nil {
