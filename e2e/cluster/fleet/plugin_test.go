@@ -87,7 +87,7 @@ spec:
 
 	var d struct {
 		Agents, Containers int
-		Silent             []struct{ Node, Why string }
+		Silent             []silent
 		Workloads          []struct {
 			Namespace, Workload, Container string
 			Containers                     int
@@ -99,7 +99,7 @@ spec:
 	if err := json.Unmarshal(ps.out, &d); err != nil {
 		t.Fatalf("%v, %s%s", err, ps.out, ps.said)
 	}
-	if d.Agents != many || len(d.Silent) != 2 || d.Silent[0].Node != "node-8" || !strings.Contains(d.Silent[0].Why, "no scan yet") || d.Silent[1].Node != "node-9" ||
+	if d.Agents != many || len(d.Silent) != 2 || d.Silent[0].Node != "node-8" || !strings.Contains(d.Silent[0].Why.Detail, "no scan yet") || d.Silent[1].Node != "node-9" ||
 		d.Containers != (many-2)*each || len(d.Workloads) != each {
 		t.Errorf("%d agents, %d containers of %d workloads, silent %+v", d.Agents, d.Containers, len(d.Workloads), d.Silent)
 	}

@@ -90,10 +90,16 @@ func needsOf(t *testing.T, i int, node string) []byte {
 	return text
 }
 
+// silent is an agent that does not answer, and why.
+type silent struct {
+	Node string
+	Why  struct{ Code, Detail string }
+}
+
 // sizes is the answer of kubectl snug size, as far as it is checked.
 type sizes struct {
 	Agents, Containers int
-	Silent             []struct{ Node, Why string }
+	Silent             []silent
 	Price              struct{ Core, GiB float64 }
 	Saves, Costs       float64
 	Workloads          []struct {
@@ -102,7 +108,7 @@ type sizes struct {
 		Memory                         struct{ Value *float64 } `json:"memory_limit_bytes"`
 		CPURequest                     struct{ Value *float64 } `json:"cpu_request_cores"`
 		Saves                          *float64
-		Risks                          []string
+		Risks                          []struct{ Code string }
 		Seen                           struct {
 			LiveMost float64 `json:"live_heap_most_bytes"`
 		}
@@ -140,7 +146,7 @@ func (c *console) sizes(t *testing.T) map[string]*ran {
 func (d *sizes) check(t *testing.T, name string, workloads int) {
 	t.Helper()
 	if d.Agents != many || d.Containers != (many-2)*workloads || len(d.Workloads) != workloads ||
-		len(d.Silent) != 2 || d.Silent[0].Node != "node-8" || !strings.Contains(d.Silent[0].Why, "no scan yet") || d.Silent[1].Node != "node-9" || d.Silent[1].Why == "" {
+		len(d.Silent) != 2 || d.Silent[0].Node != "node-8" || !strings.Contains(d.Silent[0].Why.Detail, "no scan yet") || d.Silent[1].Node != "node-9" || d.Silent[1].Why.Code == "" {
 		t.Errorf("%s: %d agents, %d containers of %d workloads, silent %+v", name, d.Agents, d.Containers, len(d.Workloads), d.Silent)
 	}
 	want := map[string]need{}

@@ -21,7 +21,7 @@ type sized struct {
 	Collections int `json:"collections"`
 	Memory      struct {
 		Value, Least *float64
-		Why          string
+		Why          struct{ Code string }
 	} `json:"memory_limit_bytes"`
 	GOMEMLIMIT struct{ Value *float64 } `json:"gomemlimit_bytes"`
 	Seen       struct {
@@ -47,7 +47,7 @@ func TestSize(t *testing.T) {
 	const given, filled = 256 * mib, 180 * mib
 	first := watch(t, snug, churn, given, given*9/10, func(d *sized) bool { return d.Seen.Used >= filled && len(d.Curve) > 0 })
 	if n := first.Memory.Value; n == nil || *n >= first.Seen.Used || first.Memory.Least == nil || first.GOMEMLIMIT.Value == nil {
-		t.Fatalf("%+v: %s", first, first.Memory.Why)
+		t.Fatalf("%+v: %s", first, first.Memory.Why.Code)
 	}
 	t.Logf("%.0f of %d MiB used, %.0f advised", first.Seen.Used/mib, given/mib, *first.Memory.Value/mib)
 	then := watch(t, snug, churn, int64(*first.Memory.Value), int64(*first.GOMEMLIMIT.Value), func(d *sized) bool { return d.Collections > 0 })
