@@ -47,7 +47,8 @@ func benchHead(b *strings.Builder, s *finding.Setup) {
 		limit = "no quota enforced"
 	}
 	for _, c := range [][2]string{
-		{"goos", m.OS}, {"goarch", m.Arch}, {"cpu", m.CPUModel}, {"cpus", positive(m.CPUs)}, {"kernel", m.Kernel}, {"go", m.Go},
+		{"goos", m.OS}, {"goarch", m.Arch}, {"cpu", m.CPUModel}, {"cpus", positive(m.CPUs)}, {"kernel", m.Kernel},
+		{"go", m.Go},
 		{"cgroup", m.CgroupWay}, {"snug", s.Version}, {"limit", limit},
 	} {
 		if v := strings.TrimSpace(message.Clean(c[1])); v != "" {
@@ -140,7 +141,8 @@ func goBenchmarks(b *strings.Builder, name string, r *finding.Run) {
 			}
 			fmt.Fprintf(b, "Benchmark%s/quota=%s 1", strings.Join(parts, "/"), setting)
 		}
-		fmt.Fprintf(b, " %s %s", strconv.FormatFloat(f.Value, 'g', -1, 64), cmp.Or(strings.Join(strings.Fields(message.Clean(f.Unit)), "_"), "none"))
+		fmt.Fprintf(b, " %s %s", strconv.FormatFloat(f.Value, 'g', -1, 64),
+			cmp.Or(strings.Join(strings.Fields(message.Clean(f.Unit)), "_"), "none"))
 	}
 	if begun {
 		b.WriteByte('\n')

@@ -4,6 +4,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -12,129 +13,90 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
-	"github.com/snug-go/snug/cmd/snug/internal/report/text"
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // The parts of SARIF 2.1.0 that code scanning reads. Source:
 // docs.oasis-open.org/sarif/sarif/v2.1.0, and GitHub's "SARIF support for code
 // scanning".
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		ColumnKind  string            `json:"columnKind"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Results     []sarifResult     `json:"results"`
-	}
-	sarifInvocation struct {
-		Successful    bool                `json:"executionSuccessful"`
-		Notifications []sarifNotification `json:"toolExecutionNotifications"`
-	}
-	sarifNotification struct {
-		Level     string          `json:"level"`
-		Message   sarifText       `json:"message"`
-		Locations []sarifLocation `json:"locations"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name    string      `json:"name"`
-		Version string      `json:"version"`
-		URI     string      `json:"informationUri"`
-		Rules   []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID    string    `json:"id"`
-		Short sarifText `json:"shortDescription"`
-		Help  sarifText `json:"help"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifResult struct {
-		Rule      string          `json:"ruleId"`
-		Index     int             `json:"ruleIndex"`
-		Level     string          `json:"level"`
-		Message   sarifText       `json:"message"`
-		Locations []sarifLocation `json:"locations"`
-	}
-	sarifLocation struct {
-		Physical sarifPhysical `json:"physicalLocation"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   *sarifRegion  `json:"region,omitempty"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		Line   int  `json:"startLine"`
-		Column *int `json:"startColumn,omitempty"`
-	}
-)
+type object = map[string]any
 
-// Levels of SARIF and of GitHub's annotations.
-var (
-	sarifLevels      = map[finding.Severity]string{finding.SeverityError: "error", finding.SeverityWarning: "warning", finding.SeverityInfo: "note"}
-	annotationLevels = map[finding.Severity]string{finding.SeverityError: "error", finding.SeverityWarning: "warning", finding.SeverityInfo: "notice"}
-)
+func words(s string) object { return object{"text": s} }
+
+// locations returns the locations of a place in a file; line is 0 for a whole file.
+func locations(file string, line int, column *int) []object {
+	place := object{"artifactLocation": object{"uri": uri(file)}}
+	if line > 0 {
+		region := object{"startLine": line}
+		if column != nil {
+			region["startColumn"] = *column
+		}
+		place["region"] = region
+	}
+	return []object{{"physicalLocation": place}}
+}
+
+// level is the word of SARIF, or of GitHub's annotations, for a severity.
+func level(s finding.Severity, info string) string {
+	if s == finding.SeverityInfo {
+		return info
+	}
+	return string(s)
+}
+
+// severityOf returns the severity of a part that was not looked at.
+func severityOf(g finding.Gap) finding.Severity {
+	if g.Field == finding.GapTemplates || g.Field == finding.GapKnobs {
+		return finding.SeverityInfo
+	}
+	return finding.SeverityWarning
+}
+
+// said returns the message of a finding with its fix.
+func said(m *finding.LintMistake) string {
+	if m.Fix == "" {
+		return m.Message
+	}
+	return m.Message + ". Fix: " + m.Fix
+}
 
 // SARIF returns the findings as a log for code scanning, with notifications for what
 // was not checked. Fixed findings are left out. texts are the explanations by id. The
 // columns of d must count code points.
 func SARIF(d *finding.Lint, texts map[string]string, version string) ([]byte, error) {
-	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
-	run.Invocations = []sarifInvocation{notified(d.Unknown)}
-	run.Tool.Driver = sarifDriver{Name: "snug", Version: version, URI: "https://github.com/snug-go/snug", Rules: []sarifRule{}}
+	rules, results, notes, successful := []object{}, []object{}, []object{}, true
 	for i := range d.Findings {
 		m := &d.Findings[i]
 		if m.Fixed {
 			continue
 		}
-		rules := &run.Tool.Driver.Rules
-		index := slices.IndexFunc(*rules, func(r sarifRule) bool { return r.ID == m.ID })
+		index := slices.IndexFunc(rules, func(r object) bool { return r["id"] == m.ID })
 		if index < 0 {
-			index = len(*rules)
-			*rules = append(*rules, sarifRule{m.ID, sarifText{m.Title}, sarifText{texts[m.ID]}})
+			index = len(rules)
+			rules = append(rules, object{"id": m.ID, "shortDescription": words(m.Title), "help": words(texts[m.ID])})
 		}
-		message := m.Message
-		if m.Fix != "" {
-			message += ". Fix: " + m.Fix
-		}
-		run.Results = append(run.Results, sarifResult{
-			Rule: m.ID, Index: index, Level: sarifLevels[m.Severity], Message: sarifText{seen(message)},
-			Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri(m.File)}, &sarifRegion{max(1, m.Line), m.Column}}}},
+		results = append(results, object{
+			"ruleId": m.ID, "ruleIndex": index, "level": level(m.Severity, "note"), "message": words(seen(said(m))),
+			"locations": locations(m.File, max(1, m.Line), m.Column),
 		})
 	}
-	text, err := json.MarshalIndent(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}, "", "  ")
-	return append(escaped(text), '\n'), err
-}
-
-// notified returns the invocation with a notification for each gap.
-func notified(unknown []finding.Gap) sarifInvocation {
-	all := sarifInvocation{Successful: true, Notifications: []sarifNotification{}}
-	for _, g := range unknown {
+	for _, g := range d.Unknown {
 		file, line := placed(g)
-		n := sarifNotification{"warning", sarifText{seen("not looked at: " + g.Why)}, []sarifLocation{{sarifPhysical{Artifact: sarifArtifact{uri(file)}}}}}
-		if line > 0 {
-			n.Locations[0].Physical.Region = &sarifRegion{Line: line}
-		}
-		switch g.Field {
-		case finding.GapTemplates, finding.GapKnobs:
-			n.Level = "note"
-		case finding.GapFindings:
-			all.Successful = false
-		}
-		all.Notifications = append(all.Notifications, n)
+		notes = append(notes, object{
+			"level": level(severityOf(g), "note"), "message": words(seen("not looked at: " + g.Why)),
+			"locations": locations(file, line, nil),
+		})
+		successful = successful && g.Field != finding.GapFindings
 	}
-	return all
+	text, err := json.MarshalIndent(object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": []object{{
+			"tool": object{"driver": object{
+				"name": "snug", "version": version, "informationUri": "https://github.com/snug-go/snug", "rules": rules,
+			}},
+			"columnKind": "unicodeCodePoints", "results": results,
+			"invocations": []object{{"executionSuccessful": successful, "toolExecutionNotifications": notes}},
+		}},
+	}, "", "  ")
+	return append(escaped(text), '\n'), err
 }
 
 // placed returns the place of a gap; line is 0 for a whole file.
@@ -170,29 +132,19 @@ func Annotations(d *finding.Lint) []byte {
 		if m.Fixed {
 			continue
 		}
-		p := text.Page{}
-		p.WriteString("::" + annotationLevels[m.Severity] + " file=" + property(m.File))
-		p.WriteString(",line=" + units.Number(float64(m.Line)))
+		fmt.Fprintf(&b, "::%s file=%s,line=%d", level(m.Severity, "notice"), property(m.File), m.Line)
 		if m.Column != nil {
-			p.WriteString(",col=" + units.Number(float64(*m.Column)))
+			fmt.Fprintf(&b, ",col=%d", *m.Column)
 		}
-		message := m.Message
-		if m.Fix != "" {
-			message += ". Fix: " + m.Fix
-		}
-		b.WriteString(p.String() + ",title=" + property(m.ID) + "::" + data(message) + "\n")
+		fmt.Fprintf(&b, ",title=%s::%s\n", property(m.ID), data(said(m)))
 	}
 	for _, g := range d.Unknown {
-		level := "warning"
-		if g.Field == finding.GapTemplates || g.Field == finding.GapKnobs {
-			level = "notice"
-		}
 		file, line := placed(g)
-		b.WriteString("::" + level + " file=" + property(file))
+		fmt.Fprintf(&b, "::%s file=%s", level(severityOf(g), "notice"), property(file))
 		if line > 0 {
-			b.WriteString(",line=" + strconv.Itoa(line))
+			fmt.Fprintf(&b, ",line=%d", line)
 		}
-		b.WriteString(",title=not looked at::" + data(g.Why) + "\n")
+		fmt.Fprintf(&b, ",title=not looked at::%s\n", data(g.Why))
 	}
 	return []byte(b.String())
 }

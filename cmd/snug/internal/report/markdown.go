@@ -54,7 +54,8 @@ func Markdown(w io.Writer, d, stored finding.Document) error {
 		if !then.Started.IsZero() {
 			when = " of " + then.Started.UTC().Format("2 January 2006")
 		}
-		fmt.Fprintf(&b, "The baseline%s said: %s. Its figures stand before the arrows. They are of other runs, perhaps on another machine: only the table of differences compares.\n\n",
+		fmt.Fprintf(&b, "The baseline%s said: %s. Its figures stand before the arrows. They are of other runs, perhaps on "+
+			"another machine: only the table of differences compares.\n\n",
 			when, escape(content.Answer(&then.Verdict)))
 	}
 	if now.Environment != nil {
@@ -134,7 +135,8 @@ func table(b *strings.Builder, g content.Grid) {
 }
 
 // markup has a meaning in GitHub's Markdown. An @ would notify a person.
-var markup = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|", "~", "\\~", "#", "\\#",
+var markup = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|",
+	"~", "\\~", "#", "\\#",
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "@\u200b")
 
 // indented returns a text as a block of code. Its lines are escaped as on a terminal, so that none of

@@ -192,7 +192,7 @@ func TestNodeOutsideContainers(t *testing.T) {
 	if want := "3 Go processes in 3 groups outside of containers, 1 with a warning or worse\n"; !strings.HasPrefix(said.String(), want) {
 		t.Errorf("no %q in %s", want, said.String())
 	}
-	for _, want := range []string{"<h2>Groups with Go programs, outside of containers</h2>", "<p>Fix: GOGC=100</p>", "<li>group /a.service</li>", `data-head="Quota"`} {
+	for _, want := range []string{"<h2>Containers and other groups with Go programs</h2>", "<p>Fix: GOGC=100</p>", "<li>group /a.service</li>", `data-head="Quota"`} {
 		if !strings.Contains(drawn.String(), want) {
 			t.Errorf("no %s", want)
 		}

@@ -51,16 +51,16 @@ func TestSizePageOfLess(t *testing.T) {
 		want   []string
 	}{
 		"no curve":   {func(d *finding.Size) { d.Curve = nil }, []string{"No curve: "}},
-		"no CPU":     {func(d *finding.Size) { d.Seen.CPUMean, d.Seen.CPUHigh, d.Seen.CPUMost = unseen(), unseen(), unseen() }, []string{"The CPU used was not seen."}},
-		"no periods": {func(d *finding.Size) { d.Seen.CPUMost = unseen() }, []string{"99 % of the periods of 100 ms at most: unknown"}},
+		"no CPU":     {func(d *finding.Size) { d.Seen.CPUMean, d.Seen.CPUHigh, d.Seen.CPUMost = unseen(), unseen(), unseen() }, []string{"CPU: mean ?, 95 % of the seconds at most ?"}},
+		"no periods": {func(d *finding.Size) { d.Seen.CPUMost = unseen() }, []string{"99 % of the periods of 100 ms at most ?"}},
 		"no answer": {func(d *finding.Size) {
 			d.Memory = finding.SizeValue{Why: finding.Why{Code: finding.SizeEndless}}
 		}, []string{"pid 15592 (churn): - of memory", "With GOGC=off and no GOMEMLIMIT its heap grows without end"}},
-		"no limits": {func(d *finding.Size) { d.Seen.Quota.None(); d.Seen.Throttled.None(); d.Seen.Limit.None() }, []string{"It has no CPU limit now"}},
-		"throttled": {func(d *finding.Size) { d.Seen.Throttled = figure.New(0.4, "") }, []string{"40 % of the periods were throttled"}},
+		"no limits": {func(d *finding.Size) { d.Seen.Quota.None(); d.Seen.Throttled.None(); d.Seen.Limit.None() }, []string{"throttled -"}},
+		"throttled": {func(d *finding.Size) { d.Seen.Throttled = figure.New(0.4, "") }, []string{"throttled 40 %"}},
 		"far away": {func(d *finding.Size) {
 			d.Seen.Limit, d.Seen.Quota = figure.New[int64](64<<30, ""), figure.New(64.0, "")
-		}, []string{"has 64 GiB →", "has 64 →"}},
+		}, []string{"has 64 GiB →"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := sized(t)

@@ -103,14 +103,14 @@ func TestTracePage(t *testing.T) {
 			if strings.Contains(page, "<script") || strings.Contains(page, "<img") || strings.Contains(page, "NaN") {
 				t.Error("the page runs or shows what it must not")
 			}
-			if name == "one" && strings.Count(page, "<svg") != 9 {
-				t.Errorf("%d drawings, want Ps, heap and collector, wide and narrow, and three histograms", strings.Count(page, "<svg"))
+			if name == "one" && strings.Count(page, "<svg") != 6 {
+				t.Errorf("%d drawings, want Ps, heap and collector, and distributions, wide and narrow", strings.Count(page, "<svg"))
 			}
 			wellFormed(t, page)
 		})
 	}
 	// JSON has no NaN, so a page with it cannot be written; its drawings can.
-	for _, p := range []page.Part{page.TracePart(&hostile, "", page.TraceEnd(&hostile), 0), page.TraceSpread(&hostile, "")} {
+	for _, p := range page.TraceView(&finding.Trace{Traces: []finding.Traced{hostile, tracedOne()}}).Parts {
 		for _, f := range p.Figures {
 			for _, c := range f.Charts {
 				if strings.Contains(string(c), "NaN") || strings.Contains(string(c), "<img") {
@@ -164,15 +164,18 @@ func TestCourseOfPs(t *testing.T) {
 	if f == nil || len(f.Charts) != 2 {
 		t.Fatalf("%+v", f)
 	}
-	for _, want := range []string{ // the first lane is from 26 to 52, and 0 to 2 s from 62 to 648
-		`<path class="program" d="M62 52V39H208.5V45.5H501.5V26H648V52Z"/>`,
-		`<path class="other" d="M62 52V39H208.5V32.5H355V45.5H501.5V26H648V52Z"/>`,
-		`<path class="collector" d="M62 26V39H208.5V26H355V32.5H501.5V26H648V26Z"/>`,
-		`<path class="collector" d=""/>`, ">P 1</text>", ">60 %</text>", ">scheduler, system call</text>",
+	for _, want := range []string{ // the first lane is from 32 to 58, and 0 to 2 s from 76 to 734
+		`<path class="program" d="M76 45L240.5 45L240.5 51.5L405 51.5L405 51.5L569.5 51.5L569.5 32L734 32L734 58L`,
+		`<path class="other" d="M76 45L240.5 45L240.5 38.5L405 38.5L405 51.5L569.5 51.5L569.5 32L734 32L734 32L569.5 32L`,
+		`L734 32L569.5 32L569.5 38.5L405 38.5L405 32L240.5 32L240.5 45L76 45"/>`, // the lower edge of the collector
+		">P 1 60 %</text>", ">scheduler, system call</text>",
 	} {
 		if !strings.Contains(string(f.Charts[0]), want) {
 			t.Errorf("no %s in\n%s", want, f.Charts[0])
 		}
+	}
+	if n := strings.Count(string(f.Charts[0]), `<path class="collector"`); n != 1 {
+		t.Errorf("%d Ps have a collector, want only the first", n)
 	}
 	if strings.Contains(f.Caption, "first") {
 		t.Error(f.Caption)

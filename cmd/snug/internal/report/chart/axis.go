@@ -10,59 +10,89 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// scale maps a quantity to a coordinate of a drawing.
-type scale struct {
+// axis maps a quantity to a coordinate of a drawing, with labels at round numbers.
+type axis struct {
 	low, high float64 // of the quantity
 	from, to  float64 // of the drawing
 	log       bool
-	unit      units.Unit // of the ticks
+	ticks     []tick
 }
 
-// at returns the coordinate of x; values outside the scale are drawn at the edge.
-func (s scale) at(x float64) float64 {
-	low, high := s.low, s.high
-	if s.log {
+type tick struct {
+	at    float64
+	label string
+}
+
+// at returns the coordinate of x; values outside the axis are drawn at the edge.
+func (a *axis) at(x float64) float64 {
+	low, high := a.low, a.high
+	if a.log {
 		low, high, x = math.Log10(low), math.Log10(high), math.Log10(max(x, math.SmallestNonzeroFloat64))
 	}
-	if units.Odd(x) || high <= low {
-		return s.from
+	if units.Odd(x) || !(high > low) {
+		return a.from
 	}
-	return s.from + min(max((x-low)/(high-low), 0), 1)*(s.to-s.from)
+	return a.from + min(max((x-low)/(high-low), 0), 1)*(a.to-a.from)
 }
 
-// linear returns a scale around values with about n ticks at round numbers of the unit that
-// suits them; of is nil for plain numbers. It need not begin at zero, because it shows
-// positions, not lengths of bars.
-func linear(values []float64, n int, from, to float64, of []units.Unit) (scale, []float64) {
+// between places a horizontal axis, without the ticks whose labels would lie over the one before.
+func (a axis) between(from, to float64) axis {
+	all, last := a.ticks, math.Inf(-1)
+	a.from, a.to, a.ticks = from, to, nil
+	for _, t := range all {
+		if w := textWidth(t.label)/2 + 3; a.at(t.at)-w > last {
+			a.ticks, last = append(a.ticks, t), a.at(t.at)+w
+		}
+	}
+	return a
+}
+
+// mark sets ticks at multiples of a round number of the unit that suits the axis, about n; of is
+// nil for plain numbers.
+func (a axis) mark(n int, of []units.Unit) axis {
+	unit := units.Unit{One: 1}
+	if len(of) > 0 {
+		unit = units.Suits(max(math.Abs(a.low), math.Abs(a.high))/2, of)
+	}
+	step := nice((a.high-a.low)/unit.One/float64(n)) * unit.One
+	for k := math.Ceil(a.low / step); k*step <= a.high*(1+1e-9) && len(a.ticks) < 4*n; k++ {
+		label := "0"
+		if k != 0 {
+			label = strings.TrimSpace(units.Exact(units.RoundTo(k*step/unit.One, 6)) + " " + unit.Name)
+		}
+		a.ticks = append(a.ticks, tick{k * step, label})
+	}
+	return a
+}
+
+// fromZero returns an axis from zero up.
+func fromZero(high float64, n int, of []units.Unit) axis {
+	if !(high > 0) {
+		return axis{high: 1, ticks: []tick{{0, "0"}}}
+	}
+	return axis{high: high}.mark(n, of)
+}
+
+// linear returns an axis around values. It need not begin at zero, because it shows positions, not
+// lengths of bars.
+func linear(values []float64, n int, of []units.Unit) axis {
 	low, high, ok := units.Span(values)
 	if !ok {
-		return scale{low: 0, high: 1, from: from, to: to, unit: unitOf(1, of)}, nil
+		return axis{high: 1}
 	}
-	pad := (high - low) * .06
-	if high-low < math.Abs(high)*.02 { // do not magnify noise
-		pad = math.Abs(high) * .02
-	}
+	pad := max((high-low)*.06, math.Abs(high)*.02) // do not magnify noise
 	if pad == 0 {
 		pad = 1
 	}
-	if low-pad < 0 && low >= 0 {
+	if low -= pad; low < 0 && low+pad >= 0 {
 		low = 0
-	} else {
-		low -= pad
 	}
-	high += pad
-	s := scale{low: low, high: high, from: from, to: to, unit: unitOf(max(math.Abs(low), math.Abs(high)), of)}
-	step := nice((high-low)/s.unit.One/float64(max(n, 1))) * s.unit.One
-	var ticks []float64
-	for k := math.Ceil(low / step); k*step <= high && len(ticks) < 4*n; k++ {
-		ticks = append(ticks, k*step)
-	}
-	return s, ticks
+	return axis{low: low, high: high + pad}.mark(n, of)
 }
 
-// logarithmic returns a scale around positive values, with ticks at 1, 2 and 5 of
+// logarithmic returns an axis around positive values, with ticks at 1, 2 and 5 of
 // each decade, or only at 1 if there are many decades.
-func logarithmic(values []float64, from, to float64) (scale, []float64) {
+func logarithmic(values []float64, print func(float64) string) axis {
 	var positive []float64
 	for _, v := range values {
 		if v > 0 {
@@ -71,30 +101,27 @@ func logarithmic(values []float64, from, to float64) (scale, []float64) {
 	}
 	low, high, ok := units.Span(positive)
 	if !ok {
-		return scale{low: 1, high: 10, from: from, to: to, log: true}, nil
+		return axis{low: 1, high: 10, log: true}
 	}
 	low, high = low/1.15, high*1.15
 	if high/low < 3 {
 		middle := math.Sqrt(low) * math.Sqrt(high)
 		low, high = middle/1.8, middle*1.8
 	}
-	s := scale{low: low, high: high, from: from, to: to, log: true}
+	a := axis{low: low, high: high, log: true}
 	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
-	marks := []float64{1, 2, 5}
-	every := 1
+	marks, every := []float64{1, 2, 5}, 1
 	if math.Log10(high)-math.Log10(low) > 3.2 {
-		marks = marks[:1]
-		every = (last-first)/8 + 1
+		marks, every = marks[:1], (last-first)/8+1
 	}
-	var ticks []float64
 	for e := first; e <= last; e += every {
 		for _, m := range marks {
 			if v := m * math.Pow10(e); v >= low && v <= high {
-				ticks = append(ticks, v)
+				a.ticks = append(a.ticks, tick{v, print(v)})
 			}
 		}
 	}
-	return s, ticks
+	return a
 }
 
 // nice returns the next step above x of 1, 2 or 5 times a power of ten.
@@ -111,51 +138,27 @@ func nice(x float64) float64 {
 	return 10 * power
 }
 
-// unitOf returns the unit for the ticks of an axis up to high.
-func unitOf(high float64, of []units.Unit) units.Unit {
-	if len(of) == 0 {
-		return units.Unit{One: 1}
-	}
-	return units.Suits(high/2, of)
-}
-
-// tickText formats the ticks of an axis in one unit, with as few digits as possible.
-func tickText(ticks []float64, u units.Unit) []string {
-	texts := make([]string, len(ticks))
-	for i, t := range ticks {
-		texts[i] = "0"
-		if math.Abs(t) > 1e-12*u.One {
-			texts[i] = strings.TrimSpace(strconv.FormatFloat(units.RoundTo(t/u.One, 6), 'f', -1, 64) + " " + u.Name)
-		}
-	}
-	return texts
-}
-
-// ratioScale returns a scale of ratios that contains 1, and its ticks: in percent of difference,
-// or logarithmic in multiples if the ratios are far apart.
-func ratioScale(values []float64, from, to float64) (scale, []float64, []string) {
+// ratios returns an axis of ratios that contains 1: in percent of difference, or logarithmic in
+// multiples if the ratios are far apart.
+func ratios(values []float64) axis {
 	low, high := 1.0, 1.0
 	for _, v := range values {
 		if v > 0 && !units.Odd(v) {
 			low, high = min(low, max(v, 1e-6)), max(high, min(v, 1e6))
 		}
 	}
-	if high < 2.5 && low > .2 {
-		s, ticks := linear([]float64{low, high}, 4, from, to, nil)
-		labels := make([]string, len(ticks))
-		for i, t := range ticks {
-			labels[i] = strings.ReplaceAll(units.Change(units.RoundTo(t, 6)), "-", "\u2212")
-		}
-		return s, ticks, labels
+	if high >= 2.5 || low <= .2 {
+		return logarithmic([]float64{low, high}, func(x float64) string { return "x" + strconv.FormatFloat(x, 'g', 3, 64) })
 	}
-	s, all := logarithmic([]float64{low, high}, from, to)
-	var ticks []float64
-	var labels []string
-	last := math.Inf(-1)
-	for _, t := range all {
-		if at := s.at(t); t == 1 || at-last >= 34 && math.Abs(at-s.at(1)) >= 34 {
-			ticks, labels, last = append(ticks, t), append(labels, "x"+units.Exact(units.RoundTo(t, 3))), at
-		}
+	a := linear([]float64{low, high}, 4, nil)
+	for i := range a.ticks {
+		a.ticks[i].label = minus(units.Change(units.RoundTo(a.ticks[i].at, 6)))
 	}
-	return s, ticks, labels
+	return a
 }
+
+// minus turns hyphens into minus signs.
+func minus(s string) string { return strings.ReplaceAll(s, "-", "\u2212") }
+
+// percent is the unit of shares.
+var percent = []units.Unit{{One: .01, Name: "%"}}

@@ -4,7 +4,6 @@ package chart
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,32 +12,60 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-func TestScales(t *testing.T) {
-	s, ticks := linear([]float64{1573, 1630, 1429}, 4, 0, 100, nil)
-	if s.low >= 1429 || s.high <= 1630 || len(ticks) < 2 || len(ticks) > 8 || ticks[0] < s.low || ticks[len(ticks)-1] > s.high {
-		t.Errorf("linear %+v %v", s, ticks)
+func labels(a axis) string {
+	var all []string
+	for _, t := range a.ticks {
+		all = append(all, t.label)
 	}
-	if got := s.at(s.low); got != 0 {
+	return strings.Join(all, "|")
+}
+
+func TestAxes(t *testing.T) {
+	a := linear([]float64{1573, 1630, 1429}, 4, nil).between(0, 100)
+	if n := len(a.ticks); a.low >= 1429 || a.high <= 1630 || n < 2 || n > 8 || a.ticks[0].at < a.low || a.ticks[n-1].at > a.high {
+		t.Errorf("linear %+v", a)
+	}
+	if got := a.at(a.low); got != 0 {
 		t.Errorf("the minimum is at %v", got)
 	}
-	if got := s.at(1e9); got != 100 {
-		t.Errorf("a value beyond the scale is at %v", got)
+	if got := a.at(1e9); got != 100 {
+		t.Errorf("a value beyond the axis is at %v", got)
 	}
-	if s, _ := linear([]float64{0, .98}, 4, 0, 1, nil); s.low != 0 {
-		t.Errorf("a share begins at %v", s.low)
+	if a := linear([]float64{0, .98}, 4, nil); a.low != 0 {
+		t.Errorf("a share begins at %v", a.low)
 	}
-	s, ticks = logarithmic([]float64{.001, .3}, 100, 0)
-	if !slices.Contains(ticks, .01) || !slices.Contains(ticks, .2) || s.at(.001) < s.at(.3) {
-		t.Errorf("logarithmic %+v %v", s, ticks)
+	a = logarithmic([]float64{.001, .3}, units.Duration)
+	if got := labels(a); got != "1 ms|2 ms|5 ms|10 ms|20 ms|50 ms|100 ms|200 ms" {
+		t.Errorf("logarithmic %s", got)
 	}
-	if got := strings.Join(tickText([]float64{.05, .1, .15}, unitOf(.15, units.Times)), "|"); got != "50 ms|100 ms|150 ms" {
-		t.Errorf("ticks %s", got)
+	if got := labels(a.between(0, 100)); got != "1 ms|20 ms" {
+		t.Errorf("in little room %s", got)
 	}
-	if got := spread([]float64{10, 11, 50}, 16, 0, 100); got[1]-got[0] < 16 || got[2] != 50 {
-		t.Errorf("spread %v", got)
+	for _, c := range []struct {
+		a    axis
+		want string
+	}{
+		{fromZero(.16, 4, units.Times), "0|50 ms|100 ms|150 ms"}, {fromZero(1, 2, percent), "0|50 %|100 %"}, {fromZero(0, 3, nil), "0"},
+		{linear([]float64{9 << 20, 104 << 20}, 5, units.Sizes), "50 MiB|100 MiB"}, {ratios([]float64{.95, 1.04}), "\u22125.0 %|0 %|+5.0 %"},
+		{ratios([]float64{8}), "x1|x2|x5"},
+	} {
+		if got := labels(c.a); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
 	}
-	if got := spread([]float64{95, 96, 97}, 16, 0, 100); got[2] > 100 || got[1]-got[0] < 16 {
-		t.Errorf("spread at the edge %v", got)
+}
+
+// TestNumberedApart: discs with numbers do not cover each other.
+func TestNumberedApart(t *testing.T) {
+	var discs [][2]float64
+	for range 6 {
+		at := apartFrom(discs, [2]float64{50, 50}, [4]float64{0, 0, 100, 100})
+		for _, o := range discs {
+			if math.Hypot(o[0]-at[0], o[1]-at[1]) < 20 {
+				t.Errorf("%v covers %v", at, o)
+			}
+		}
+		discs = append(discs, at)
 	}
 }
 
@@ -49,8 +76,9 @@ func TestTailEndsWhereSamplesDo(t *testing.T) {
 	for i := range 1000 {
 		h.Seconds, h.Counts = append(h.Seconds, .001*float64(i+1)), append(h.Counts, 1)
 	}
-	points := tail(h)
-	first, last := points[0], points[len(points)-1]
+	l := tail(nil, "", 0, h)[0]
+	end := len(l.x) - 1
+	first, last := [2]float64{l.x[0], l.y[0]}, [2]float64{l.x[end], l.y[end]}
 	if first[0] != rarity(.5) || math.Abs(first[1]-.5) > .002 {
 		t.Errorf("begins at %v", first)
 	}
@@ -60,19 +88,27 @@ func TestTailEndsWhereSamplesDo(t *testing.T) {
 	for name, h := range map[string]*finding.Histogram{
 		"none": nil, "empty": {}, "few": {Seconds: []float64{1, 2}, Counts: []int64{3, 4}}, "uneven": {Seconds: []float64{1}, Counts: []int64{3, 4}},
 	} {
-		if p := tail(h); len(p) > 1 {
+		if p := tail(nil, "", 0, h); p != nil {
 			t.Errorf("%s: %v", name, p)
 		}
 	}
 }
 
-func TestPhase(t *testing.T) {
-	st := &finding.Stall{Period: .1, Law: .05, Max: new(.05), Gaps: [][2]float64{{.04, .05}, {.141, .05}, {.239, .05}, {.3, .004}}}
-	if got := phase(st); math.Abs(got-.09) > .001 {
-		t.Errorf("phase %v, want 0.09: where long gaps end", got)
+// TestStrips: a block for each gap, and the law beside what was measured.
+func TestStrips(t *testing.T) {
+	cells := []finding.Cell{{Labels: []string{"default"}, Stall: &finding.Stall{Period: .1, Law: .05, Median: new(.048), Span: 1, Gaps: [][2]float64{{.04, .05}, {.14, .05}, {math.NaN(), 1}, {5, 1}}}}, {}}
+	f := Strips(cells)
+	if f == nil || len(f.Charts) != 2 {
+		t.Fatalf("%+v", f)
 	}
-	if got := phase(&finding.Stall{Period: .1}); got != 0 {
-		t.Errorf("phase %v without gaps", got)
+	for text, times := range map[string]int{"law 50 ms, measured 48 ms<": 1, `<path class="held"`: 1, "M102.3 ": 1, ">800 ms<": 1} {
+		if got := strings.Count(string(f.Charts[0]), text); got != times {
+			t.Errorf("%d times %s, want %d: %s", got, text, times, f.Charts[0])
+		}
+	}
+	cells[0].Stall.Period = math.NaN()
+	if f := Strips(cells); f != nil {
+		t.Errorf("without a period: %+v", f)
 	}
 }
 
@@ -114,14 +150,6 @@ func TestDifferences(t *testing.T) {
 	}
 	if f := Differences(&s, cells, nil); f != nil {
 		t.Errorf("without comparisons: %+v", f)
-	}
-}
-
-// TestTicksInRoundUnits: sizes have ticks at round numbers of their own unit.
-func TestTicksInRoundUnits(t *testing.T) {
-	s, ticks := linear([]float64{9 << 20, 104 << 20}, 5, 0, 100, units.Sizes)
-	if got := strings.Join(tickText(ticks, s.unit), "|"); got != "50 MiB|100 MiB" {
-		t.Error(got)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// TestRamp: five drawings on one axis, with a line for each setting, broken where a figure is unknown,
+// TestRamp: the users and five figures on one axis, with a line for each setting, broken where a figure is unknown,
 // and a shade where the rounds differ.
 func TestRamp(t *testing.T) {
 	timeline := func(rps float64) *finding.Timeline {
@@ -34,16 +34,16 @@ func TestRamp(t *testing.T) {
 		{Arm: other, Rounds: []finding.Run{{Timeline: timeline(90)}}},
 	}
 	s := content.NewSection(cells, []int{0, 1})
-	f := Ramp(&s, cells, map[string]int{"default": 0, "P=8": 1})
+	f := Ramp(&s, cells)
 	if f == nil || len(f.Charts) != 2 {
 		t.Fatalf("%+v", f)
 	}
 	for i, class := range []string{`class="ramp wide"`, `class="ramp narrow"`} {
 		drawing := string(f.Charts[i])
 		for text, times := range map[string]int{
-			class: 1, `class="head"`: 5, `class="shade k0"`: 1, `class="shade k1"`: 0, ">not measured<": 1, ">30<": 1, ">42<": 1, ">users<": 1,
-			// in the key, and in four drawings, in one of them broken
-			`<path class="curve s0 d0"`: 5, `<path class="curve s1 d1"`: 5, `<line class="curve s1 d1"`: 1, ">P=8<": 1, ">50 %<": 1,
+			class: 1, `class="head"`: 6, `class="shade k0"`: 1, `class="shade k1"`: 0, ">not measured<": 1, ">20<": 1, ">40<": 1, ">users<": 1,
+			// in the key, and in four panels, in one of them broken
+			`<path class="curve s0 d0"`: 6, `<path class="curve s1 d1"`: 5, `<line class="curve s1 d1"`: 1, ">P=8<": 1, ">50 %<": 1,
 		} {
 			if got := strings.Count(drawing, text); got != times {
 				t.Errorf("%s: %d times %s, want %d", class, got, text, times)
@@ -54,7 +54,7 @@ func TestRamp(t *testing.T) {
 		t.Error(f.Caption)
 	}
 	cells[0].Rounds, cells[1].Rounds = nil, nil
-	if f := Ramp(&s, cells, nil); f != nil {
+	if f := Ramp(&s, cells); f != nil {
 		t.Errorf("without a course: %+v", f)
 	}
 }

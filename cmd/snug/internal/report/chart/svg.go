@@ -14,28 +14,46 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
+// Figure is drawings with their title and caption.
+type Figure struct {
+	Title   string
+	Caption string
+	Charts  []template.HTML
+	Grid    bool // place the drawings side by side
+}
+
+// narrow is the width of drawings side by side, and of all drawings on a phone; wide
+// is the width of a drawing on its own row.
+const (
+	narrow = 340
+	wide   = 760
+)
+
+// kinds is the number of distinct colours and dashes of lines.
+const kinds = 8
+
 // svg is a drawing. Its coordinates are CSS pixels at its natural width; colours and
 // fonts come from the page's style sheet, by class.
 type svg struct {
 	strings.Builder
-	w, h float64
+	class, title, desc string
+	w                  float64
 }
 
-// Drawing begins a picture of w by h. title names it; desc describes its content for
+// Drawing begins a picture of width w. title names it; desc describes its content for
 // screen readers.
-func Drawing(class string, w, h float64, title, desc string) *svg {
-	s := &svg{w: w, h: h}
-	fmt.Fprintf(s, `<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s"><title>%s</title>`,
-		class, px(w), px(h), html.EscapeString(title), html.EscapeString(title))
-	if desc != "" {
-		fmt.Fprintf(s, `<desc>%s</desc>`, html.EscapeString(desc))
-	}
-	return s
+func Drawing(class string, w float64, title, desc string) *svg {
+	return &svg{class: class, w: w, title: html.EscapeString(title), desc: html.EscapeString(desc)}
 }
 
-func (s *svg) Done() template.HTML {
-	s.WriteString("</svg>")
-	return template.HTML(s.String())
+// Done ends a picture of height h.
+func (s *svg) Done(h float64) template.HTML {
+	head := fmt.Sprintf(`<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s"><title>%s</title>`, s.class,
+		px(s.w), px(h), s.title, s.title)
+	if s.desc != "" {
+		head += "<desc>" + s.desc + "</desc>"
+	}
+	return template.HTML(head + s.String() + "</svg>")
 }
 
 // px formats a coordinate.
@@ -51,16 +69,36 @@ func (s *svg) Line(class string, x1, y1, x2, y2 float64) {
 }
 
 func (s *svg) rect(class string, x, y, w, h float64) {
-	fmt.Fprintf(s, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, px(x), px(y), px(max(w, 0)), px(max(h, 0)))
+	fmt.Fprintf(s, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`,
+		class, px(x), px(y), px(max(w, 0)), px(max(h, 0)))
 }
 
 func (s *svg) circle(class string, x, y, r float64) {
 	fmt.Fprintf(s, `<circle class="%s" cx="%s" cy="%s" r="%s"/>`, class, px(x), px(y), px(r))
 }
 
-// text writes text; anchor is start, middle or end.
+// text writes text, if there is any; anchor is start, middle or end.
 func (s *svg) text(class, anchor string, x, y float64, words string) {
-	fmt.Fprintf(s, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, px(x), px(y), html.EscapeString(words))
+	if words == "" {
+		return
+	}
+	fmt.Fprintf(s, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`,
+		class, anchor, px(x), px(y), html.EscapeString(words))
+}
+
+// Path draws a line through points.
+func (s *svg) Path(class string, points [][2]float64) {
+	if len(points) == 0 {
+		return
+	}
+	fmt.Fprintf(s, `<path class="%s" d="M`, class)
+	for i, p := range points {
+		if i > 0 {
+			s.WriteString("L")
+		}
+		s.WriteString(px(p[0]) + " " + px(p[1]))
+	}
+	s.WriteString(`"/>`)
 }
 
 // textWidth estimates the width of text in CSS pixels, at 12.5 px in a wide font.
@@ -89,72 +127,30 @@ func fit(words string, width float64) string {
 	return words
 }
 
-// Path draws a line through points.
-func (s *svg) Path(class string, points [][2]float64) {
-	if len(points) == 0 {
-		return
-	}
-	fmt.Fprintf(s, `<path class="%s" d="`, class)
-	for i, p := range points {
-		c := "L"
-		if i == 0 {
-			c = "M"
-		}
-		s.WriteString(c + px(p[0]) + " " + px(p[1]))
-	}
-	s.WriteString(`"/>`)
+// entry is an entry of a key: a line or an area, and its name.
+type entry struct {
+	name, class string
+	area        bool
 }
 
-// kinds is the number of distinct colours, dashes and marks for settings.
-const kinds = 8
-
-// mark draws the mark of a setting, which has its own shape as well as its colour.
-func (s *svg) mark(kind int, x, y, r float64) {
-	class := "mark k" + strconv.Itoa(kind%kinds)
-	shape := func(points ...float64) {
-		fmt.Fprintf(s, `<path class="%s" d="`, class)
-		for i := 0; i < len(points); i += 2 {
-			c := "L"
-			if i == 0 {
-				c = "M"
-			}
-			s.WriteString(c + px(x+r*points[i]) + " " + px(y+r*points[i+1]))
+// key draws the names of lines and areas in rows, and returns the height below.
+func (s *svg) key(entries []entry) float64 {
+	x, y, below := 2.0, 14.0, 0.0
+	for _, e := range entries {
+		if e.name == "" {
+			continue
 		}
-		s.WriteString(`Z"/>`)
+		name := fit(e.name, s.w-60)
+		if need := 37 + textWidth(name); x > 2 && x+need > s.w {
+			x, y = 2, y+20
+		}
+		if e.area {
+			s.rect(e.class, x, y-10, 30, 12)
+		} else {
+			s.Line(e.class, x, y-4, x+30, y-4)
+		}
+		s.text("label", "start", x+37, y, name)
+		x, below = x+37+textWidth(name)+22, y+10
 	}
-	switch kind % kinds {
-	case 0:
-		s.circle(class, x, y, r)
-	case 1:
-		shape(-.9, -.9, .9, -.9, .9, .9, -.9, .9)
-	case 2:
-		shape(0, -1.15, 1.05, .8, -1.05, .8)
-	case 3:
-		shape(0, -1.3, 1.3, 0, 0, 1.3, -1.3, 0)
-	case 4:
-		shape(0, 1.15, 1.05, -.8, -1.05, -.8)
-	case 5:
-		shape(-.4, -1.2, .4, -1.2, .4, -.4, 1.2, -.4, 1.2, .4, .4, .4, .4, 1.2, -.4, 1.2, -.4, .4, -1.2, .4, -1.2, -.4, -.4, -.4)
-	case 6:
-		shape(-1.2, -.5, 1.2, -.5, 1.2, .5, -1.2, .5)
-	default:
-		shape(-.5, -1.2, .5, -1.2, .5, 1.2, -.5, 1.2)
-	}
-}
-
-// spread moves labels apart, so that their distance is apart or more and they stay between low
-// and high. wanted are their preferred heights, in ascending order.
-func spread(wanted []float64, apart, low, high float64) []float64 {
-	at := make([]float64, len(wanted))
-	last := low - apart
-	for i, y := range wanted {
-		at[i] = max(y, last+apart)
-		last = at[i]
-	}
-	last = high + apart
-	for i := len(at) - 1; i >= 0; i-- {
-		at[i] = min(at[i], last-apart)
-		last = at[i]
-	}
-	return at
+	return below
 }

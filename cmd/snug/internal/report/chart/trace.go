@@ -3,213 +3,116 @@
 package chart
 
 import (
-	"html/template"
-	"math"
+	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Margins of the drawings over time, whose axes are below each other.
-const plotLeft, plotRight = 62, 112
+// maxLanes is the maximum number of Ps in a drawing.
+const maxLanes = 32
 
-// Lines draws figures over time on one scale from zero.
-type Lines struct {
-	Title     string
-	Step, End float64      // seconds
-	High      float64      // top of the scale; 0 = fit the values
-	Of        []units.Unit // nil = percent
-	All       []Plotted
+// Lanes draws what held each P over time, up to end seconds. It returns nil without Ps.
+func Lanes(t *finding.Traced, end float64) *Figure {
+	l := &t.Ps
+	if len(l.Program) == 0 || len(l.Program) != len(l.Collector) || len(l.Program) != len(l.Other) || !(l.Step > 0) ||
+		!(end > 0) || units.Odd(end) {
+		return nil
+	}
+	p := plot{class: "lanes", title: "What held each P over " + units.Duration(end), x: fromZero(end, 6, units.Times)}
+	for i := range l.Program[:min(len(l.Program), maxLanes)] {
+		n := len(l.Program[i])
+		if n < 2 || n != len(l.Collector[i]) || n != len(l.Other[i]) {
+			return nil
+		}
+		q := panel{beside: "P " + strconv.Itoa(i), height: min(26, max(5, 200/float64(len(l.Program)))), y: axis{high: 1}}
+		if i < len(t.Occupancy.Held) {
+			q.beside += " " + units.Share(t.Occupancy.Held[i])
+			p.desc += q.beside + ". "
+		}
+		program, zero, one := l.Program[i], make([]float64, n), slices.Repeat([]float64{1}, n)
+		other, collector := make([]float64, n), make([]float64, n)
+		for k := range other {
+			other[k], collector[k] = min(l.Other[i][k]+program[k], 1), 1-l.Collector[i][k]
+		}
+		q.lines = []line{
+			steps("program", "program", program, zero, program, l.Step), steps("collector", "collector", collector, collector,
+				one, l.Step),
+			steps("other", "scheduler, system call", program, program, other, l.Step),
+		}
+		p.panels = append(p.panels, q)
+	}
+	caption := "What held each P, the right to run Go code, in each step of " + units.Duration(l.Step) +
+		": goroutines of the program from below, the collector from above, between them the scheduler and system calls. " +
+		"Percent: the share of the run time that it was held. None of it is CPU time."
+	if len(t.Occupancy.Held) > len(p.panels) {
+		caption += fmt.Sprintf(" The first %d of %d Ps.", len(p.panels), len(t.Occupancy.Held))
+	}
+	return &Figure{Title: "The Ps", Caption: caption, Charts: p.both()}
 }
 
-// Plotted is one line, with Per values for each step.
-type Plotted struct {
-	Name   string
-	Kind   int // of line and mark
-	Values []float64
-	Per    int // values per step; 2 = minimum and maximum
-	Dashed bool
+// steps returns an area of steps.
+func steps(class, name string, y, lows, tops []float64, step float64) line {
+	l := line{name: name, area: class}
+	for i := range y {
+		l.x = append(l.x, float64(i)*step, float64(i+1)*step)
+		l.y, l.lows, l.tops = append(l.y, y[i], y[i]), append(l.lows, lows[i], lows[i]), append(l.tops, tops[i], tops[i])
+	}
+	return l
 }
 
-func (l Lines) Any() bool {
-	for _, p := range l.All {
-		if len(p.Values) > p.Per {
-			return l.Step > 0 && l.End > 0
-		}
+// Course draws the heap and the collector over time, up to end seconds and high bytes. It returns nil
+// without a timeline.
+func Course(t *finding.Traced, end, high float64) *Figure {
+	l := &t.Timeline
+	n := len(l.Stopped)
+	if n < 2 || !(l.Step > 0) || !(end > 0) || units.Odd(end) || len(l.GC) != n || len(l.Goal) != n ||
+		len(l.HeapLow) != n || len(l.HeapHigh) != n {
+		return nil
 	}
-	return false
+	at := make([]float64, n)
+	for i := range at {
+		at[i] = min((float64(i)+.5)*l.Step, end)
+	}
+	p := plot{class: "course", title: "Heap and collector over " + units.Duration(end), x: fromZero(end, 6, units.Times),
+		panels: []panel{
+			{head: "heap", height: 130, y: fromZero(high, 4, units.Sizes), lines: []line{
+				{name: "heap", kind: 1, x: at, y: floats(l.HeapHigh), lows: floats(l.HeapLow), tops: floats(l.HeapHigh)},
+				{name: "goal", kind: 2, x: at, y: floats(l.Goal)}}},
+			{head: "share of time", height: 130, y: fromZero(1, 4, percent), lines: []line{
+				{name: "collector", kind: 3, x: at, y: l.GC}, {name: "stopped", kind: 0, x: at, y: l.Stopped}}},
+		}}
+	return &Figure{Title: "Heap and collector", Charts: p.both(), Caption: "In each step of " + units.Duration(l.Step) +
+		": bytes of objects, from the lowest to the highest, and the size at which the next collection should end; the " +
+		"share of the Ps' time that the collector held (P-occupancy), and of the time that the world was stopped " +
+		"(wall time)."}
 }
 
-func (l Lines) Figure(caption string) *Figure {
-	return &Figure{Title: l.Title, Caption: caption, Charts: []template.HTML{l.chart(wide, 260, "wide"), l.chart(narrow, 240, "narrow")}}
+func floats(values []uint64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(v)
+	}
+	return out
 }
 
-func (l Lines) chart(w, h float64, size string) template.HTML {
-	const top, bottom, left = 12, 34, plotLeft
-	right := w - plotRight
-	high := l.High
-	if high == 0 {
-		for _, p := range l.All {
-			if _, top, ok := units.Span(p.Values); ok {
-				high = max(high, top*1.05)
-			}
-		}
+// Spread draws the distributions of a trace. It returns nil if there is too little to draw.
+func Spread(t *finding.Traced) *Figure {
+	var lines []line
+	for i, d := range []struct {
+		name  string
+		times *finding.TraceTimes
+	}{{"from runnable to running", &t.Goroutines.Latency}, {"stops of the world", &t.Wall.Stops},
+		{"collections", &t.Wall.GC}} {
+		lines = tail(lines, d.name, i, d.times.Histogram)
 	}
-	if high == 0 {
-		high = 1
+	if len(lines) == 0 {
+		return nil
 	}
-	x := scale{low: 0, high: l.End, from: left, to: right}
-	y := scale{low: 0, high: high, from: h - bottom, to: top}
-	desc := ""
-	for _, p := range l.All {
-		if low, top, ok := units.Span(p.Values); ok {
-			desc += p.Name + " from " + l.value(low) + " to " + l.value(top) + ". "
-		}
-	}
-	d := Drawing("course "+size, w, h, l.Title+" over "+units.Duration(l.End), desc)
-	ticks, unit := fromZero(high, 4, l.Of)
-	labels := tickText(ticks, unit)
-	for i, t := range ticks {
-		if l.Of == nil {
-			labels[i] = units.Share(t)
-		}
-		d.Line("grid", left, y.at(t), right, y.at(t))
-		d.text("tick", "end", left-8, y.at(t)+4, labels[i])
-	}
-	timeAxis(d, x, h-bottom, w)
-	var ends []float64
-	for _, p := range l.All {
-		if n := len(p.Values); n > 0 {
-			ends = append(ends, y.at(p.Values[n-1]))
-		} else {
-			ends = append(ends, 0)
-		}
-	}
-	at := apart(ends, 16, top+4, h-bottom)
-	for i, p := range l.All {
-		if len(p.Values) == 0 {
-			continue
-		}
-		points := make([][2]float64, len(p.Values))
-		for k, v := range p.Values {
-			points[k] = [2]float64{x.at(min((float64(k/p.Per)+.5)*l.Step, l.End)), y.at(v)}
-		}
-		look := class("curve s", p.Kind)
-		if p.Dashed {
-			look += " d1"
-		}
-		d.Path(look, thin(points))
-		if last := points[len(points)-1]; last[0] < right-1 { // this trace is shorter than the other
-			d.Line("leader", last[0], last[1], right, ends[i])
-		}
-		d.Path(class("curve s", p.Kind), [][2]float64{{right + 2, ends[i]}, {right + 9, at[i]}}) // connects the name to its line
-		d.text("label", "start", right+13, at[i]+4, p.Name)
-	}
-	return d.Done()
+	return &Figure{Title: "Distributions", Charts: percentiles("Times by percentile", "are at most as long", lines),
+		Caption: "Wall time: of goroutines from runnable to running, " +
+			"of stops from the request to stop the world until it ran again, of collections from the start to the end of " +
+			"marking. A line ends where fewer than ten samples lie above it."}
 }
-
-// timeAxis draws the ticks of seconds from 0 on, at a height of a drawing of width w.
-func timeAxis(d *svg, x scale, y, w float64) {
-	ticks, unit := fromZero(x.high, timeTicks(w), units.Times)
-	for i, label := range tickText(ticks, unit) {
-		d.Line("axis", x.at(ticks[i]), y, x.at(ticks[i]), y+5)
-		d.text("tick", "middle", x.at(ticks[i]), y+19, label)
-	}
-}
-
-// timeTicks returns about how many ticks of time a drawing of width w has room for.
-func timeTicks(w float64) int {
-	if w < 500 {
-		return 3
-	}
-	return 6
-}
-
-func (l Lines) value(x float64) string {
-	if l.Of == nil {
-		return units.Share(x)
-	}
-	return units.Suits(x, l.Of).In(x)
-}
-
-// apart is spread for heights in any order.
-func apart(wanted []float64, distance, low, high float64) []float64 {
-	if len(wanted) == 2 && wanted[0] > wanted[1] {
-		s := spread([]float64{wanted[1], wanted[0]}, distance, low, high)
-		return []float64{s[1], s[0]}
-	}
-	return spread(wanted, distance, low, high)
-}
-
-// fromZero returns about n ticks from zero up, at round numbers of the unit that suits high.
-func fromZero(high float64, n int, of []units.Unit) ([]float64, units.Unit) {
-	unit := unitOf(high, of)
-	step := nice(high/unit.One/float64(n)) * unit.One
-	var ticks []float64
-	for k := 0; k <= 4*n && float64(k)*step <= high*(1+1e-9); k++ {
-		ticks = append(ticks, float64(k)*step)
-	}
-	return ticks, unit
-}
-
-// thousands are the units of counts.
-var thousands = []units.Unit{{One: 1}, {One: 1e3, Name: "k"}, {One: 1e6, Name: "M"}, {One: 1e9, Name: "G"}}
-
-// maxBars is the maximum number of bars of a histogram.
-const maxBars = 48
-
-// Bars draws a histogram on a logarithmic axis, with its classes merged into bars of
-// equal ratio; "" if there is too little to draw.
-func Bars(h *finding.Histogram, title string) template.HTML {
-	if h == nil || len(h.Seconds) != len(h.Counts) {
-		return ""
-	}
-	var values []float64
-	for i, s := range h.Seconds {
-		if h.Counts[i] > 0 && s > 0 && !units.Odd(s) {
-			values = append(values, s)
-		}
-	}
-	low, high, ok := units.Span(values)
-	if !ok || len(values) < 2 || high <= low {
-		return ""
-	}
-	const w, height, top, bottom, left, right = narrow, 200, 10, 34, 44, narrow - side
-	ratio := max(math.Pow(high/low, 1./maxBars), math.Pow(2, .25))
-	var heights [maxBars + 2]float64
-	highest := 0.0
-	for i, s := range h.Seconds {
-		if n := h.Counts[i]; n > 0 && !units.Odd(s) {
-			k := min(max(int(math.Log(max(s, low)/low)/math.Log(ratio)), 0), len(heights)-1)
-			heights[k] += float64(n)
-			highest = max(highest, heights[k])
-		}
-	}
-	d := Drawing("hist", w, height, title, "from "+units.Duration(low)+" to "+units.Duration(high))
-	x, ticks := logarithmic([]float64{low, high * ratio}, left, right)
-	y := scale{low: 0, high: highest, from: height - bottom, to: top}
-	up, unit := fromZero(highest, 3, thousands)
-	for i, label := range tickText(up, unit) {
-		d.Line("grid", left, y.at(up[i]), right, y.at(up[i]))
-		d.text("tick", "end", left-6, y.at(up[i])+4, label)
-	}
-	for k, n := range heights {
-		if n > 0 {
-			from, to := x.at(low*math.Pow(ratio, float64(k))), x.at(low*math.Pow(ratio, float64(k+1)))
-			d.rect("held", from, y.at(n), max(to-from-.6, .6), y.from-y.at(n))
-		}
-	}
-	last := math.Inf(-1)
-	for _, t := range ticks {
-		if at := x.at(t); at-last > 44 {
-			d.Line("axis", at, height-bottom, at, height-bottom+5)
-			d.text("tick", "middle", at, height-bottom+19, units.Duration(t))
-			last = at
-		}
-	}
-	return d.Done()
-}
-
-// class returns a class of the style sheet for a setting or a line.
-func class(prefix string, kind int) string { return prefix + strconv.Itoa(kind%kinds) }

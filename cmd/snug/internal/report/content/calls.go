@@ -29,7 +29,8 @@ const shownCalls = 3
 // runtime's if there is one.
 func Calls(stack []finding.Call) string {
 	first := slices.IndexFunc(stack, func(c finding.Call) bool {
-		return !strings.HasPrefix(c.Function, "runtime.") && !strings.HasPrefix(c.Function, "internal/") && !strings.HasPrefix(c.Function, "sync.runtime_")
+		return !strings.HasPrefix(c.Function, "runtime.") && !strings.HasPrefix(c.Function, "internal/") &&
+			!strings.HasPrefix(c.Function, "sync.runtime_")
 	})
 	stack = stack[max(first, 0):]
 	var list []string

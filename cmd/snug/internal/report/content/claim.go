@@ -50,13 +50,15 @@ func (w words) spared(j *finding.Judged, whole bool) string {
 			text += ", and " + w.phrase(j, j.Gain, true)
 		}
 	case j.Gain != nil:
-		text += w.setting(j, j.Baseline) + not + ", and " + w.setting(j, *j.Setting) + " " + w.gains(j, whole) + " than that" + rounds(j) + w.price(j, whole)
+		text += w.setting(j, j.Baseline) + not + ", and " + w.setting(j, *j.Setting) + " " + w.gains(j, whole) +
+			" than that" + rounds(j) + w.price(j, whole)
 	default:
 		text += w.setting(j, j.Baseline) + not + w.costs(j, j.Costs)
 		switch few := j.Rounds < j.Least; {
 		case !whole || j.Settings == 0 || j.Rounds == 0:
 		case few:
-			text += "; " + units.Plural(j.Rounds, "round") + " are too few to compare it with others, it takes " + strconv.Itoa(j.Least)
+			text += "; " + units.Plural(j.Rounds, "round") + " are too few to compare it with others, it takes " +
+				strconv.Itoa(j.Least)
 		default:
 			text += ", and nothing else that lives beats it beyond noise" + compared(j.Settings, j.Rounds)
 		}

@@ -28,7 +28,8 @@ func FleetSizeRow(w *finding.SizedWorkload) []string {
 	}
 	return []string{
 		message.Clean(WorkloadName(w.Namespace, w.Name, w.Container)), strconv.Itoa(w.Containers), units.Days(w.Days),
-		Span(w.HasMemory, inBytes), number(w.Memory.Value, inBytes), Span(w.HasRequest, units.Number), number(w.CPURequest.Value, units.Number),
+		Span(w.HasMemory, inBytes), number(w.Memory.Value, inBytes), Span(w.HasRequest, units.Number),
+		number(w.CPURequest.Value, units.Number),
 		number(w.Saves, Money), strings.Join(notes, "; "),
 	}
 }
@@ -38,7 +39,8 @@ func Money(n float64) string { return units.Figures(n, 3) }
 
 // FleetSizeValues returns the decided values of a workload as rows below SizeValuesHead.
 func FleetSizeValues(w *finding.SizedWorkload) [][]string {
-	d := finding.Size{Memory: w.Memory, GOMEMLIMIT: w.GOMEMLIMIT, CPURequest: w.CPURequest, CPULimit: w.CPULimit, Seen: w.Seen}
+	d := finding.Size{Memory: w.Memory, GOMEMLIMIT: w.GOMEMLIMIT, CPURequest: w.CPURequest, CPULimit: w.CPULimit,
+		Seen: w.Seen}
 	return SizeValues(&d)[:4] // without GOMAXPROCS
 }
 
@@ -46,8 +48,10 @@ func FleetSizeValues(w *finding.SizedWorkload) [][]string {
 func FleetSizeSeen(w *finding.SizedWorkload) [2]string {
 	s := &w.Seen
 	return [...]string{
-		"seen: live heap " + seen(&s.Live, inBytes) + ", at most " + seen(&s.LiveMost, inBytes) + "; " + seen(&s.Allocated, inBytes) + " allocated a second; GC " + seen(&s.GCCores, twoFigures) +
+		"seen: live heap " + seen(&s.Live, inBytes) + ", at most " + seen(&s.LiveMost, inBytes) + "; " +
+			seen(&s.Allocated, inBytes) + " allocated a second; GC " + seen(&s.GCCores, twoFigures) +
 			" CPUs; memory in use at most " + seen(&s.Used, inBytes) + ", of it " + seen(&s.Other, inBytes) + " not Go's",
-		"CPU: mean " + seen(&s.CPUMean, twoFigures) + ", 95 % of the time at most " + seen(&s.CPUHigh, twoFigures) + "; throttled " + seen(&s.Throttled, units.Share),
+		"CPU: mean " + seen(&s.CPUMean, twoFigures) + ", 95 % of the time at most " + seen(&s.CPUHigh, twoFigures) +
+			"; throttled " + seen(&s.Throttled, units.Share),
 	}
 }

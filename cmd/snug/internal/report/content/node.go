@@ -7,6 +7,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
@@ -63,7 +64,17 @@ func Unsupported(u *finding.UnsupportedHere) string {
 	if u.PodUID == nil && u.ID == nil {
 		return text
 	}
-	return text + ", in " + message.Clean(ContainerName(&finding.Container{ContainerNames: u.ContainerNames, PodUID: u.PodUID, ID: u.ID}))
+	return text + ", in " + message.Clean(ContainerName(&finding.Container{ContainerNames: u.ContainerNames,
+		PodUID: u.PodUID, ID: u.ID}))
+}
+
+// Skipped says how many processes were left out, and why.
+func Skipped(s *finding.Left) string {
+	text := "skipped: " + Processes(s.Count, "process") + ", " + message.Clean(s.Reason)
+	if s.Hint != "" {
+		text += " (" + metric.Readable(s.Hint) + ")"
+	}
+	return text
 }
 
 // begin returns the first 12 characters of an id, as container runtimes show it.

@@ -31,7 +31,8 @@ func PsRow(r *finding.Process) []string {
 			}
 			return units.Number(q)
 		}),
-		Figure(r.Throttled, units.Share), Figure(r.Memory, units.Bytes), Figure(r.MemoryLimit, units.Bytes), Figure(r.GOMEMLIMIT, units.Bytes),
+		Figure(r.Throttled, units.Share), Figure(r.Memory, units.Bytes), Figure(r.MemoryLimit, units.Bytes),
+		Figure(r.GOMEMLIMIT, units.Bytes),
 		Figure(r.GOGC, func(percent finding.Amount) string {
 			if percent.Off {
 				return "off"

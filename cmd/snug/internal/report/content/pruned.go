@@ -3,6 +3,7 @@
 package content
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,47 +13,18 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
+// lastKnob matches the last knob of a pruned setting and its value, sizeWithin a size in a reason.
+var (
+	lastKnob   = regexp.MustCompile(`([A-Za-z]+)=([^= ,]+)$`)
+	sizeWithin = regexp.MustCompile(` of [0-9.]+ ?([KMGT]i?)?B\b`)
+)
+
 // lastValue returns the last knob of a pruned setting, and its value; "" if it does not end in one.
 func lastValue(what string) (knob, value string) {
-	i := strings.LastIndexByte(what, '=')
-	if i < 0 || i+1 == len(what) || strings.ContainsAny(what[i+1:], " ,") {
-		return "", ""
+	if m := lastKnob.FindStringSubmatch(what); m != nil {
+		return m[1], m[2]
 	}
-	knob = what[:i]
-	for n := len(knob); n > 0; n-- {
-		if c := knob[n-1] | 0x20; c < 'a' || c > 'z' {
-			knob = knob[n:]
-			break
-		}
-	}
-	if knob == "" {
-		return "", ""
-	}
-	return knob, what[i+1:]
-}
-
-// withoutSize removes the size from a reason, such as " of 200 MiB", because it differs for each
-// setting.
-func withoutSize(why string) string {
-	words := strings.Split(why, " ")
-	for i := 0; i+1 < len(words); i++ {
-		number := strings.TrimLeft(words[i+1], "0123456789.")
-		if words[i] != "of" || number == words[i+1] {
-			continue
-		}
-		unit, n := number, 2
-		if unit == "" && i+2 < len(words) {
-			unit, n = words[i+2], 3
-		}
-		if rest := strings.TrimRight(unit, ".,;:)"); rest != "B" && (len(rest) < 2 || !strings.Contains("KMGT", rest[:1]) || strings.TrimPrefix(rest[1:], "i") != "B") {
-			continue
-		} else if tail := unit[len(rest):]; i > 0 {
-			words[i-1] += tail
-		}
-		words = append(words[:i], words[i+n:]...)
-		i--
-	}
-	return strings.Join(words, " ")
+	return "", ""
 }
 
 // PrunedGroups returns the settings that a search did not try. Settings whose reasons differ
@@ -85,7 +57,7 @@ next:
 		var low, high string
 		for _, x := range g.members {
 			if x.Why != g.members[0].Why {
-				why = withoutSize(g.members[0].Why)
+				why = sizeWithin.ReplaceAllString(g.members[0].Why, "") // it differs for each setting
 			}
 			settings += 1 + strings.Count(x.What, ", ") // GOGC=50, 100 with GOMEMLIMIT=179MiB
 			_, v := lastValue(x.What)

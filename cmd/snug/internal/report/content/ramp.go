@@ -47,7 +47,8 @@ func CourseOf(s *Section, cells []finding.Cell, cell int) *Course {
 	c := &cells[cell]
 	var rounds []*finding.Timeline
 	for i := range c.Rounds {
-		if t := c.Rounds[i].Timeline; t != nil && c.Rounds[i].Invalid == "" && whole(t) && (len(rounds) == 0 || len(t.Users) == len(rounds[0].Users) && t.Step == rounds[0].Step) {
+		if t := c.Rounds[i].Timeline; t != nil && c.Rounds[i].Invalid == "" && whole(t) &&
+			(len(rounds) == 0 || len(t.Users) == len(rounds[0].Users) && t.Step == rounds[0].Step) {
 			rounds = append(rounds, t)
 		}
 	}
@@ -72,7 +73,8 @@ func CourseOf(s *Section, cells []finding.Cell, cell int) *Course {
 // whole reports whether all lists of a timeline have a figure for each slice.
 func whole(t *finding.Timeline) bool {
 	n := len(t.Users)
-	for _, m := range []int{len(t.RPS), len(t.P50), len(t.P95), len(t.Errors), len(t.Throttled), len(t.CPU), len(t.GCs), len(t.GCCPU), len(t.Resident)} {
+	for _, m := range []int{len(t.RPS), len(t.P50), len(t.P95), len(t.Errors), len(t.Throttled), len(t.CPU), len(t.GCs),
+		len(t.GCCPU), len(t.Resident)} {
 		if m != n {
 			return false
 		}
@@ -128,18 +130,12 @@ func middle(x []float64) float64 {
 	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
-// CourseTable is the table of a course.
-type CourseTable struct {
-	Title string
-	Grid
-}
-
 // Courses returns a table for each setting of a ramp: its course in a few rows.
-func (s *Section) Courses(cells []finding.Cell) []CourseTable {
-	var all []CourseTable
+func (s *Section) Courses(cells []finding.Cell) []Titled {
+	var all []Titled
 	for _, i := range s.Cells {
 		if c := CourseOf(s, cells, i); c != nil {
-			all = append(all, CourseTable{c.Name + ", over time: medians of the rounds and of the slices in each row", c.table()})
+			all = append(all, Titled{c.Name + ", over time: medians of the rounds and of the slices in each row", c.table()})
 		}
 	}
 	return all
@@ -218,5 +214,6 @@ func rampText(load string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return "closed loop of " + strconv.Itoa(r.From) + " to " + strconv.Itoa(r.To) + " users, in " + units.Duration(r.Over.Seconds()), true
+	return "closed loop of " + strconv.Itoa(r.From) + " to " + strconv.Itoa(r.To) + " users, in " +
+		units.Duration(r.Over.Seconds()), true
 }

@@ -21,7 +21,8 @@ func (s *Section) kills(cells []finding.Cell) (column []string, any bool) {
 		switch {
 		case c.Killed != nil:
 			iv := c.Killed.Ratio
-			text = fmt.Sprintf("%d of %d [%s, %s]", c.Killed.Rounds, c.Killed.Of, units.Trim(units.Figures(iv.Low*100, 2)), units.Share(iv.High))
+			text = fmt.Sprintf("%d of %d [%s, %s]", c.Killed.Rounds, c.Killed.Of, units.Trim(units.Figures(iv.Low*100, 2)),
+				units.Share(iv.High))
 			any = any || c.Killed.Rounds > 0
 		case c.OOMKills != nil && *c.OOMKills > 0: // an older document
 			text, any = units.Plural(int(*c.OOMKills), "kill"), true

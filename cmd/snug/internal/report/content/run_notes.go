@@ -4,6 +4,7 @@ package content
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -11,21 +12,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
+var figures = regexp.MustCompile(`[0-9][0-9.,]*`)
+
 // withoutFigures replaces the numbers in a note by 0, because they may differ between runs.
-func withoutFigures(note string) string {
-	var b strings.Builder
-	for i := 0; i < len(note); i++ {
-		if c := note[i]; c < '0' || c > '9' {
-			b.WriteByte(c)
-			continue
-		}
-		b.WriteByte('0')
-		for i+1 < len(note) && strings.IndexByte("0123456789.,", note[i+1]) >= 0 {
-			i++
-		}
-	}
-	return b.String()
-}
+func withoutFigures(note string) string { return figures.ReplaceAllString(note, "0") }
 
 // runNotes returns each note of the valid runs once, and the number of requests that the
 // percentiles of a closed loop of users leave out.

@@ -215,7 +215,8 @@ func NewSection(cells []finding.Cell, part []int) Section {
 		brief = append(brief, message.Clean(first.Workload))
 	}
 	if !s.quota {
-		title = append(title, map[bool]string{true: "no quota", false: "quota of " + units.Plural(first.Quota, "CPU")}[first.Quota == 0])
+		title = append(title, map[bool]string{true: "no quota", false: "quota of " + units.Plural(first.Quota,
+			"CPU")}[first.Quota == 0])
 		brief = append(brief, Quota(first.Quota))
 	}
 	if !s.Memory && first.Memory > 0 {

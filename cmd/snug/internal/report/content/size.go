@@ -18,11 +18,13 @@ import (
 func SizeVerdict(d *finding.Size) string {
 	if f := d.Search; f != nil {
 		if f.Shown && d.Memory.Value != nil && d.CPULimit.Value != nil {
-			return message.Clean(d.Target) + ": " + inBytes(*d.Memory.Value) + " of memory and " + units.CPUs(*d.CPULimit.Value) + " keep " + SizeGoal(f.Bound, f.Rate)
+			return message.Clean(d.Target) + ": " + inBytes(*d.Memory.Value) + " of memory and " +
+				units.CPUs(*d.CPULimit.Value) + " keep " + SizeGoal(f.Bound, f.Rate)
 		}
 		return message.Clean(d.Target) + ": " + Reason(&d.Memory.Why)
 	}
-	verdict := message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value, units.CPUs)
+	verdict := message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value,
+		units.CPUs)
 	if more := growing(d); more != "" {
 		verdict += "; " + more
 	}
@@ -47,7 +49,8 @@ func SizeCaveats(d *finding.Size) (all []string) {
 	return all
 }
 
-// growing says how long the memory lasts if the live heap goes on growing at the pace of the watch; "" = it did not grow.
+// growing says how long the memory lasts if the live heap goes on growing at the pace of the watch; "" = it did not
+// grow.
 func growing(d *finding.Size) string {
 	s := &d.Seen
 	if !(s.Growth.N > 0 && d.Seconds > 0) {
@@ -96,7 +99,8 @@ func SizeValues(d *finding.Size) [][]string {
 // SizeValuesHead is the head of SizeValues.
 var SizeValuesHead = []string{"", "needs", "at least", "has", "why"}
 
-// SizeCurve returns the memory limits around the answer as rows: limit, GOMEMLIMIT, heap goal, collections a second, their
+// SizeCurve returns the memory limits around the answer as rows: limit, GOMEMLIMIT, heap goal, collections a second,
+// their
 // CPU, price, and what is special. around is the number of rows on each side; the cheapest is always there.
 func SizeCurve(d *finding.Size, around int) [][]string {
 	var rows [][]string
@@ -115,28 +119,34 @@ func SizeCurve(d *finding.Size, around int) [][]string {
 		if c.Below {
 			note += "less than was used; "
 		}
-		rows = append(rows, []string{inBytes(c.Memory), number(c.GOMEMLIMIT, inBytes), inBytes(c.Goal), twoFigures(c.Cycles), twoFigures(c.GCCores), units.Figures(c.Price, 3), note[:max(0, len(note)-2)]})
+		rows = append(rows, []string{inBytes(c.Memory), number(c.GOMEMLIMIT, inBytes), inBytes(c.Goal), twoFigures(c.Cycles),
+			twoFigures(c.GCCores), units.Figures(c.Price, 3), note[:max(0, len(note)-2)]})
 	}
 	return rows
 }
 
 // SizePrice returns the price that the answer is by.
 func SizePrice(d *finding.Size) string {
-	return units.Exact(d.Price.Core) + " a core, " + units.Exact(d.Price.GiB) + " a GiB (" + message.Clean(d.Price.From) + ")"
+	return units.Exact(d.Price.Core) + " a core, " + units.Exact(d.Price.GiB) + " a GiB (" + message.Clean(d.Price.From) +
+		")"
 }
 
 // SizeSeen returns what was seen of the program, a line for each kind of figure.
 func SizeSeen(d *finding.Size) []string {
 	s := &d.Seen
 	all := []string{
-		"seen in " + units.Seconds(d.Seconds) + ": " + units.Plural(d.Collections, "collection") + "; live heap " + seen(&s.Live, inBytes) + ", at most " + seen(&s.LiveMost, inBytes) +
+		"seen in " + units.Seconds(d.Seconds) + ": " + units.Plural(d.Collections, "collection") + "; live heap " +
+			seen(&s.Live, inBytes) + ", at most " + seen(&s.LiveMost, inBytes) +
 			"; " + seen(&s.Allocated, inBytes) + " allocated a second; GC " + seen(&s.GCCores, twoFigures) + " CPUs",
-		"memory in use at most " + seen(&s.Used, inBytes) + ", of it " + seen(&s.Other, inBytes) + " not Go's; Go beside objects at least " + seen(&s.Rest, inBytes),
-		"CPU: mean " + seen(&s.CPUMean, twoFigures) + ", 95 % of the seconds at most " + seen(&s.CPUHigh, twoFigures) + ", 99 % of the periods of 100 ms at most " + seen(&s.CPUMost, twoFigures) +
+		"memory in use at most " + seen(&s.Used, inBytes) + ", of it " + seen(&s.Other, inBytes) +
+			" not Go's; Go beside objects at least " + seen(&s.Rest, inBytes),
+		"CPU: mean " + seen(&s.CPUMean, twoFigures) + ", 95 % of the seconds at most " + seen(&s.CPUHigh, twoFigures) +
+			", 99 % of the periods of 100 ms at most " + seen(&s.CPUMost, twoFigures) +
 			"; throttled " + seen(&s.Throttled, units.Share),
 	}
 	if d.Model.Known() {
-		all = append(all, twoFigures(d.Model.N)+" of the way from the live heap to the heap goal was allocated between collections")
+		all = append(all, twoFigures(d.Model.N)+" of the way from the live heap to the heap goal was allocated "+
+			"between collections")
 	}
 	return all
 }
@@ -147,7 +157,8 @@ type SizeContainer struct {
 	GOMAXPROCS, GOMEMLIMIT       string
 }
 
-// SizeContainerOf returns an answer in the words of Kubernetes, or why a value of it is missing; nil = none is. A GOMAXPROCS
+// SizeContainerOf returns an answer in the words of Kubernetes, or why a value of it is missing; nil = none is. A
+// GOMAXPROCS
 // that Go chooses by itself is left out.
 func SizeContainerOf(d *finding.Size) (c SizeContainer, why *finding.Why) {
 	for _, v := range [...]*finding.SizeValue{&d.Memory, &d.CPURequest, &d.CPULimit} {
@@ -173,7 +184,8 @@ func SizePatch(d *finding.Size) (text string, why *finding.Why) {
 	if why != nil {
 		return "", why
 	}
-	text = "resources:\n  requests:\n    cpu: " + c.CPURequest + "\n    memory: " + c.Memory + "\n  limits:\n    cpu: " + c.CPULimit + "\n    memory: " + c.Memory + "\n"
+	text = "resources:\n  requests:\n    cpu: " + c.CPURequest + "\n    memory: " + c.Memory + "\n  limits:\n    cpu: " +
+		c.CPULimit + "\n    memory: " + c.Memory + "\n"
 	env := ""
 	if c.GOMAXPROCS != "" {
 		env = "  - name: GOMAXPROCS\n    value: \"" + c.GOMAXPROCS + "\"\n"

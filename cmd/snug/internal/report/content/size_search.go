@@ -27,7 +27,8 @@ func SizeBroke(t *finding.SizeTrial, bounded string) string {
 	case finding.BrokeErrors:
 		for i := range t.Runs {
 			if r := &t.Runs[i]; r.Errors > 0 {
-				return strconv.FormatInt(r.Errors, 10) + " of " + units.Plural(int(r.Ops+r.Errors), "request") + " failed: " + message.Clean(r.Error)
+				return strconv.FormatInt(r.Errors, 10) + " of " + units.Plural(int(r.Ops+r.Errors), "request") + " failed: " +
+					message.Clean(r.Error)
 			}
 		}
 	case finding.BrokeLoad:
@@ -84,7 +85,8 @@ func SizeTried(d *finding.Size) (head []string, rows [][]string) {
 		if t.Broken != nil && (t.Broken.Code != finding.BrokeBound || t.Worst == nil) {
 			note += SizeBroke(t, f.Metric) + "; "
 		}
-		rows = append(rows, []string{units.Number(t.CPU), inBytes(t.Memory), number(t.GOMEMLIMIT, inBytes), number(t.GOMAXPROCS, units.Number), units.Figures(t.Price, 3),
+		rows = append(rows, []string{units.Number(t.CPU), inBytes(t.Memory), number(t.GOMEMLIMIT, inBytes),
+			number(t.GOMAXPROCS, units.Number), units.Figures(t.Price, 3),
 			outOf(t.Kept, t.Of), fresh, figure, note[:max(0, len(note)-2)]})
 	}
 	return []string{"CPUs", "memory", "GOMEMLIMIT", "GOMAXPROCS", "price", "kept", "fresh", worst, ""}, rows
@@ -95,5 +97,6 @@ func outOf(kept, of int) string { return strconv.Itoa(kept) + " of " + strconv.I
 // SizeRuns describes the runs of an experiment.
 func SizeRuns(f *finding.SizeSearch) string {
 	s := &f.Setup
-	return "runs of " + units.Seconds(s.Window) + " after " + units.Seconds(s.WarmUp) + " of load, " + units.Seconds(s.Seconds) + " in all; load: " + message.Clean(cmp.Or(s.LoadCommand, s.URL))
+	return "runs of " + units.Seconds(s.Window) + " after " + units.Seconds(s.WarmUp) + " of load, " +
+		units.Seconds(s.Seconds) + " in all; load: " + message.Clean(cmp.Or(s.LoadCommand, s.URL))
 }

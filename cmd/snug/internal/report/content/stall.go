@@ -84,7 +84,8 @@ func Stalls(cells []finding.Cell) (Grid, bool) {
 
 // StallLaw explains the law and compares it with the measurements.
 func StallLaw(cells []finding.Cell) string {
-	text := "stall law: in each period T, N threads that run at once use up a quota of q CPUs early and then stall for T(1-q/N)"
+	text := "stall law: in each period T, N threads that run at once use up a quota of q CPUs early and then stall " +
+		"for T(1-q/N)"
 	longest := (*finding.Stall)(nil)
 	for _, i := range Probed(cells) {
 		if st := cells[i].Stall; st.Median != nil && (longest == nil || st.Law > longest.Law) {
@@ -94,8 +95,10 @@ func StallLaw(cells []finding.Cell) string {
 	if longest == nil || longest.Law == 0 {
 		return text
 	}
-	text += "; with " + units.Plural(longest.Threads, "thread") + " and T = " + units.Duration(longest.Period) + " that is " +
-		units.Duration(longest.Law) + ", and the median of the periods' longest gaps measured is " + units.Duration(*longest.Median)
+	text += "; with " + units.Plural(longest.Threads, "thread") + " and T = " + units.Duration(longest.Period) +
+		" that is " +
+		units.Duration(longest.Law) + ", and the median of the periods' longest gaps measured is " +
+		units.Duration(*longest.Median)
 	if r := *longest.Median / longest.Law; r < .75 || r > 1.25 {
 		text += "; with such a difference, other programs probably used the CPUs"
 	}

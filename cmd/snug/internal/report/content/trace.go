@@ -17,7 +17,8 @@ const MaxWaits = 5
 // TraceVerdict returns the first line of a trace.
 func TraceVerdict(t *finding.Traced) string {
 	w := &t.Wall
-	text := units.Duration(w.Run) + " with " + units.Plural(w.GCs, "collection") + "; the world was stopped for " + units.Duration(w.Stops.Total) + " (" + units.Share(w.Stopped) + ")"
+	text := units.Duration(w.Run) + " with " + units.Plural(w.GCs, "collection") + "; the world was stopped for " +
+		units.Duration(w.Stops.Total) + " (" + units.Share(w.Stopped) + ")"
 	if r := t.Occupancy.GC; r != nil {
 		text += ", the collector held " + units.Share(*r) + " of the Ps' time"
 	}
@@ -62,7 +63,8 @@ func timesText(n int64, words bool) string {
 
 // TraceNotes returns the caveats about the figures.
 func TraceNotes(d *finding.Trace) []string {
-	notes := []string{"Wall time and P-occupancy are not CPU time, which is not in a trace: a thread that holds a P may wait for a CPU; snug profile samples that. See snug explain p-occupancy."}
+	notes := []string{"Wall time and P-occupancy are not CPU time, which is not in a trace: a thread that holds a P may " +
+		"wait for a CPU; snug profile samples that. See snug explain p-occupancy."}
 	if len(d.Traces) > 1 {
 		notes = append(notes, "One trace each cannot tell a difference from chance; snug bench compares with intervals.")
 	}

@@ -28,7 +28,8 @@ func (w words) unshown(u *finding.Unshown) string {
 	case finding.UnshownThrottle:
 		return here + fmt.Sprintf("a quota of %s cannot throttle", quotaText(u.Quotas))
 	case finding.UnshownGenerator:
-		return here + fmt.Sprintf("with %s the load generator has no CPU of its own, and latencies include its waits", quotaText(u.Quotas))
+		return here + fmt.Sprintf("with %s the load generator has no CPU of its own, and latencies include its waits",
+			quotaText(u.Quotas))
 	case finding.UnshownOmission:
 		if slices.ContainsFunc(w.cells, func(c finding.Cell) bool { return c.Loop() != "" }) {
 			return "a load command that waits for an answer before the next operation meets few stalls: its latencies " +
@@ -43,7 +44,8 @@ func (w words) unshown(u *finding.Unshown) string {
 		}
 		return "tail latency was not measured here, use " + use
 	case finding.UnshownP99:
-		return fmt.Sprintf("too few requests for a P99 at %s: it takes %d a run, --window %ds", ratesText(u.Rates), u.Least, u.Window)
+		return fmt.Sprintf("too few requests for a P99 at %s: it takes %d a run, --window %ds", ratesText(u.Rates), u.Least,
+			u.Window)
 	}
 	if len(u.Cells) == 0 {
 		return u.Code
@@ -62,7 +64,8 @@ func (w words) unshown(u *finding.Unshown) string {
 		if len(settings) > 1 {
 			whose = "their"
 		}
-		return fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue", at, units.List(settings), ratesText(u.Rates), whose)
+		return fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue", at, units.List(settings),
+			ratesText(u.Rates), whose)
 	case finding.UnshownCapacity:
 		var takers []string
 		if u.Others > 0 {
@@ -71,7 +74,8 @@ func (w words) unshown(u *finding.Unshown) string {
 		if u.Generator > 0 {
 			takers = append(takers, fmt.Sprintf("the load generator (%.1f CPUs)", u.Generator))
 		}
-		text := fmt.Sprintf("%s the %s used %.2f of %s when saturated: it waits for something else", at, baseName(c), u.Used, units.CPUs(u.Could))
+		text := fmt.Sprintf("%s the %s used %.2f of %s when saturated: it waits for something else", at, baseName(c), u.Used,
+			units.CPUs(u.Could))
 		if len(takers) > 0 {
 			text += ", or " + units.List(takers) + " took them"
 		}
@@ -109,7 +113,8 @@ func lawText(l *finding.StallTest) string {
 		text = fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N)", far)
 	}
 	if math.Abs(l.Off) > 0.25 {
-		text = fmt.Sprintf("the median gap differs from the stall law T(1-q/N) by up to %s: other programs probably used the CPUs", far)
+		text = fmt.Sprintf("the median gap differs from the stall law T(1-q/N) by up to %s: other programs probably "+
+			"used the CPUs", far)
 	}
 	if l.Free > 0 {
 		text += fmt.Sprintf("; in %d more the quota is enough for all threads", l.Free)

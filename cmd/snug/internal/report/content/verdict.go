@@ -125,12 +125,14 @@ func (w words) several() string {
 
 // noneSpared says why there is no verdict although the baseline fails.
 func (w words) noneSpared(j *finding.Judged) string {
-	return "the " + baseName(&w.cells[j.Fails.Cell]) + " " + w.failure(j, j.Fails) + ", and no other setting is shown to be spared"
+	return "the " + baseName(&w.cells[j.Fails.Cell]) + " " + w.failure(j, j.Fails) + ", and no other setting is shown " +
+		"to be spared"
 }
 
 // tooFew says that there are too few rounds for a verdict.
 func tooFew(j *finding.Judged) string {
-	return fmt.Sprintf("%s cannot show a difference, however large; it takes at least %d", units.Plural(j.Rounds, "round"), j.Least)
+	return fmt.Sprintf("%s cannot show a difference, however large; it takes at least %d", units.Plural(j.Rounds, "round"),
+		j.Least)
 }
 
 // why returns the reason to keep the baseline.
@@ -200,7 +202,8 @@ func (w words) notExcluded() string {
 		if m := metric.MetricOf(c.Metric); m != nil && m.More {
 			bad, how = c.Low, "lower"
 		}
-		text := metric.CalledOf(c.Metric, &w.cells[c.Cell]) + ofWhich(&r.Comparison) + " could be up to " + units.About(math.Abs(*bad-1)) + " " + how
+		text := metric.CalledOf(c.Metric, &w.cells[c.Cell]) + ofWhich(&r.Comparison) + " could be up to " +
+			units.About(math.Abs(*bad-1)) + " " + how
 		if j.Loads > 1 {
 			text += " " + under(w.cells[c.Cell].Load)
 		}

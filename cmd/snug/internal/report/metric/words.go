@@ -3,9 +3,9 @@
 package metric
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -27,31 +27,17 @@ var metricWords = func() *strings.Replacer {
 // and sizes in suitable units.
 func Readable(s string) string { return humanBytes(metricWords.Replace(message.Clean(s))) }
 
-// humanBytes rewrites sizes in bytes in Go's syntax, such as 104857600B, which are too long to
-// compare at a glance.
+// sizeInBytes matches sizes in Go's syntax, such as 104857600B, which are too long to compare at a glance.
+var sizeInBytes = regexp.MustCompile(`\b[0-9]{4,18}B\b`)
+
 func humanBytes(s string) string {
-	word := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-	var b strings.Builder
-	for s != "" {
-		n := strings.IndexFunc(s, word)
-		if n < 0 {
-			n = len(s)
+	return sizeInBytes.ReplaceAllStringFunc(s, func(size string) string {
+		n, err := strconv.ParseInt(strings.TrimSuffix(size, "B"), 10, 64)
+		if err != nil {
+			return size
 		}
-		b.WriteString(s[:n])
-		s = s[n:]
-		end := strings.IndexFunc(s, func(r rune) bool { return !word(r) })
-		if end < 0 {
-			end = len(s)
-		}
-		digits, ok := strings.CutSuffix(s[:end], "B")
-		if v, err := strconv.ParseUint(digits, 10, 63); ok && err == nil && len(digits) >= 4 {
-			b.WriteString(units.Bytes(int64(v)))
-		} else {
-			b.WriteString(s[:end])
-		}
-		s = s[end:]
-	}
-	return b.String()
+		return units.Bytes(n)
+	})
 }
 
 // LimitText formats a GOMEMLIMIT for people; the exact text is in the forms to

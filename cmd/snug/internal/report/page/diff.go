@@ -3,7 +3,6 @@
 package page
 
 import (
-	"html/template"
 	"io"
 	"math"
 	"strconv"
@@ -19,49 +18,64 @@ import (
 // drawing is of both profiles added up, so that what only one of them does has its place. Colours
 // and signs show in which profile a call takes more CPU time, if that can be shown.
 func FlameDiff(w io.Writer, c *cpuprof.Comparison, d *finding.ProfileDiff) error {
-	title := cpuprof.CleanName(d.A.Target) + " and " + cpuprof.CleanName(d.B.Target)
-	v := diffView{
-		shell: shell{Class: "flame", Kind: "profile", Title: title, Verdict: content.DiffVerdict(d),
-			Facts: []string{"A: " + content.ProfiledText(&d.A), "B: " + content.ProfiledText(&d.B)}, Next: d.Next},
-		Unit:       content.DiffUnit(d),
-		Confidence: units.Share(d.Confidence),
-		Caveats:    d.Caveats,
-		Graph:      drawing(diffFrames(c, d)),
-	}
-	for i := range d.Classes {
-		v.Classes = append(v.Classes, diffRowOf(d, &d.Classes[i].Change, d.Classes[i].ID, d.Classes[i].Words))
-	}
-	for _, sum := range content.Sums(d) {
-		v.Sums = append(v.Sums, diffRowOf(d, sum.Change, sum.Name, sum.Of))
-	}
-	for i := range d.Functions {
-		v.Functions = append(v.Functions, diffRowOf(d, &d.Functions[i].Change, d.Functions[i].Function, ""))
-	}
-	if len(v.Classes) > 0 {
-		if err := v.run("flame.js"); err != nil {
-			return err
+	v := profileView("profile", d.A.Target+" and "+d.B.Target, "A: "+content.ProfiledText(&d.A),
+		"B: "+content.ProfiledText(&d.B))
+	v.Verdict, v.Next = content.DiffVerdict(d), d.Next
+	changes := func(caption string, head []string, n int, of func(i int) (c *finding.Change, name, words string)) {
+		rows, shades := make([][]string, n), make([]string, n)
+		for i := range n {
+			c, name, words := of(i)
+			rows[i] = append(append([]string{name}, content.ChangeCells(d, c)...), words)[:len(head)]
+			shades[i] = shade(c.A, c.B, c.Shown)
 		}
+		if n == 0 {
+			return
+		}
+		t := named(worded(caption, head, rows), shades)
+		v.Parts = append(v.Parts, Part{Title: caption, Intro: "Amounts are " + content.DiffUnit(d) +
+			"; ~ is no difference that can be shown.", Tables: []table{t}})
 	}
-	return v.write(w, "diff.tmpl", &v, "flame.css", "diff.css")
-}
-
-// diffView holds the fields of the template.
-type diffView struct {
-	shell
-	Unit, Confidence         string
-	Classes, Sums, Functions []diffRow
-	Graph                    template.HTML
-	Caveats                  []string
-}
-
-type diffRow struct {
-	Group                                   string // colour
-	Name, A, B, Difference, Interval, Words string
-}
-
-func diffRowOf(d *finding.ProfileDiff, c *finding.Change, name, words string) diffRow {
-	cells := content.ChangeCells(d, c)
-	return diffRow{shade(c.A, c.B, c.Shown), name, cells[0], cells[1], cells[2], cells[3], words}
+	head := []string{"class", "A", "B", "difference", "interval", "what it is"}
+	if len(d.Classes) > 0 {
+		changes("What the CPU time went to", head, len(d.Classes), func(i int) (*finding.Change, string, string) {
+			c := &d.Classes[i]
+			return &c.Change, c.ID, c.Words
+		})
+		sums := content.Sums(d)
+		changes("Sums of classes", head, len(sums), func(i int) (*finding.Change, string, string) {
+			return sums[i].Change,
+				sums[i].Name, sums[i].Of
+		})
+	}
+	head[0] = "function"
+	changes("Functions of the program, with the work of the runtime and the kernel for them", head[:5], len(d.Functions),
+		func(i int) (*finding.Change, string, string) {
+			return &d.Functions[i].Change, d.Functions[i].Function, ""
+		})
+	v.Notes = append([]string{"Each list of intervals, and all frames of the drawing, hold as a whole with " +
+		units.Share(d.Confidence) + " confidence."}, d.Caveats...)
+	frames := make([]frame, len(c.Calls))
+	for i, call := range c.Calls {
+		x := Change(call.Change)
+		cells := content.ChangeCells(d, &x)
+		f := frame{Call: call.Call, group: shade(call.A, call.B, call.Shown())}
+		f.about = strings.TrimSuffix("A "+cells[0]+", B "+cells[1]+": "+cells[2]+" "+cells[3], " ")
+		if call.Depth > 0 {
+			f.about += "; " + string(call.Class)
+			if call.Shown() && call.Difference() > 0 {
+				f.tag = "+ "
+			} else if call.Shown() {
+				f.tag = "− "
+			}
+		}
+		frames[i] = f
+	}
+	return v.flame(w, graph{Title: "Who called whom", Intro: "Width is the CPU time of A and B together; a call stands " +
+		"under its caller. Colour and sign show in which of them a call takes more.", Key: []colour{
+		{[]string{"more1", "more2", "more3"}, "+ more in B: up to 2 times, up to 5 times, more"},
+		{[]string{"less1", "less2", "less3"}, "− more in A, likewise"},
+		{[]string{"even"}, "no difference that can be shown"},
+	}}, frames)
 }
 
 // shade returns the colour of a change: how many times as much the larger amount is, in three steps.
@@ -69,11 +83,10 @@ func shade(a, b float64, shown bool) string {
 	if !shown {
 		return "even"
 	}
-	way := "more"
+	way, step := "more", 3
 	if b < a {
 		way = "less"
 	}
-	step := 3
 	switch times := max(a, b) / min(a, b); {
 	case times <= 2:
 		step = 1
@@ -90,28 +103,4 @@ func Change(c cpuprof.Change) finding.Change {
 		d.Low, d.High = &c.Low, &c.High
 	}
 	return d
-}
-
-// diffFrames returns the calls of a comparison. Their labels begin with a sign where a difference is
-// shown.
-func diffFrames(c *cpuprof.Comparison, d *finding.ProfileDiff) []frame {
-	frames := make([]frame, len(c.Calls))
-	for i, call := range c.Calls {
-		x := Change(call.Change)
-		cells := content.ChangeCells(d, &x)
-		f := frame{Call: call.Call, group: shade(call.A, call.B, call.Shown())}
-		f.about = strings.TrimSuffix("A "+cells[0]+", B "+cells[1]+": "+cells[2]+" "+cells[3], " ")
-		if call.Depth > 0 {
-			f.about += "; " + string(call.Class)
-		}
-		switch {
-		case call.Depth == 0 || !call.Shown():
-		case call.Difference() > 0:
-			f.tag = "+ "
-		default:
-			f.tag = "− "
-		}
-		frames[i] = f
-	}
-	return frames
 }

@@ -3,79 +3,164 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"html/template"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/cpuprof"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Flame writes a CPU profile as one self-contained page: CPU time by class, a flame
-// graph with the outermost calls on top, and the largest functions. The script only
-// zooms and searches; the drawing works without it and in print. The size of the page is
-// bounded to a few MiB for any profile.
-func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
+// graph is a flame graph with the outermost calls on top.
+type graph struct {
+	Title, Intro string
+	Key          []colour
+	Drawing      template.HTML
+}
+
+// colour is an entry of the key: classes of the style sheet, and what they mean.
+type colour struct {
+	Classes []string
+	Text    string
+}
+
+// frame is a drawn call.
+type frame struct {
+	cpuprof.Call
+	group string // colour
+	tag   string // prefix of its label
+	about string // its figures
+}
+
+// profileView begins the page of a profile.
+func profileView(kind, title string, facts ...string) *view {
 	title = cpuprof.CleanName(title)
-	v := flameView{
-		shell:    shell{Class: "flame", Kind: "profile", Title: title, Verdict: title, Facts: flameFacts(g.Summary)},
-		Classes:  classRows(g.Summary),
-		Groups:   groupRows(g.Summary),
-		OverSize: units.Share(g.OverSize()),
-		GC:       units.Share(g.GC()),
-		AllGC:    units.Share(g.AllGC()),
-		Of:       sampledBy(g.Source),
-		Comments: g.Comments,
-		Graph:    drawing(flameFrames(g)),
-		Merged:   len(g.Calls) > 0,
+	return &view{shell: shell{Class: "flame", Kind: kind, Title: title, Verdict: title, Facts: facts}}
+}
+
+// flame writes the page with a graph of frames; without frames it says so. The script only zooms and
+// searches; the drawing works without it and in print. The size of the page is bounded to a few MiB
+// for any profile.
+func (v *view) flame(w io.Writer, g graph, frames []frame) error {
+	if len(frames) == 0 {
+		v.Lead = "There is nothing in this profile: no CPU time, no memory, no goroutine"
+		return v.write(w, "page.tmpl", v, "flame.css")
 	}
+	g.Drawing = drawing(frames)
+	v.Graph = &g
+	v.Notes = append(v.Notes, "Frames under 0.05 % of the whole, or beyond the maximum number, are merged as "+
+		"“smaller”.")
+	if err := v.run("flame.js"); err != nil {
+		return err
+	}
+	return v.write(w, "page.tmpl", v, "flame.css")
+}
+
+// Flame writes a CPU profile as one self-contained page: a flame graph, CPU time by class, and the
+// largest functions.
+func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
+	s := g.Summary
+	v := profileView("profile", title, units.Duration(s.CPUSeconds)+" of CPU time")
+	if s.Duration > 0 {
+		wall := s.Duration.Seconds()
+		v.Facts = append(v.Facts, "in "+units.Duration(wall), units.Figures(s.CPUSeconds/wall, 3)+" CPUs on average")
+	}
+	if s.Samples > 0 {
+		v.Facts = append(v.Facts, units.Plural(s.Samples, "sample"))
+	}
+	v.Facts = append(v.Facts, "sampled by "+string(s.Source))
+	var rows [][]string
+	var colours []string
+	for _, share := range s.Shares {
+		colours = append(colours, groupOf(share.Class))
+		rows = append(rows, []string{string(share.Class), units.Share(share.Ratio), units.Duration(share.Seconds),
+			share.Class.Words()})
+	}
+	if len(rows) > 0 {
+		classes := named(worded("CPU time by class", []string{"class", "share", "CPU time", "what it is"}, rows), colours)
+		v.Parts = append(v.Parts, Part{Title: "What the CPU time went to", Tables: []table{classes},
+			Intro: "What grows with a GOMAXPROCS that is too large (sched, sched.timers, gc.idle-mark, gc.stw, sysmon): " +
+				units.Share(g.OverSize()) +
+				". What grows with too little memory (gc.mark, gc.assist, gc.sweep, gc.scavenge, gc.barrier): " +
+				units.Share(g.GC()) + ". Collections in total, gc.idle-mark and gc.stw included: " + units.Share(g.AllGC()) + "."})
+	}
+	const minSamples = 3 // of a function in the table: fewer are chance
+	few := 0
+	rows = nil
 	for _, f := range g.Top {
-		if few := max(f.Self, f.Caused)*float64(g.Samples) < minTopSamples-.5; few && g.Samples > 0 {
-			v.Few++
+		if max(f.Self, f.Caused)*float64(g.Samples) < minSamples-.5 && g.Samples > 0 {
+			few++
 			continue
 		}
-		v.Top = append(v.Top, topRow{f.Name, units.Share(f.Self), units.Share(f.Caused)})
+		rows = append(rows, []string{f.Name, units.Share(f.Self), units.Share(f.Caused)})
 	}
-	if len(v.Classes) > 0 {
-		if err := v.run("flame.js"); err != nil {
-			return err
+	if len(g.Top) > 0 {
+		p := Part{Title: "Largest functions of the program", Intro: "“With what it caused” includes the work of the " +
+			"runtime and the kernel for it, such as allocation."}
+		if few > 0 {
+			p.Intro += fmt.Sprintf(" Left out, with fewer than %d samples: %d.", minSamples, few)
+		}
+		if len(rows) > 0 {
+			p.Tables = []table{named(tableOf("Largest functions",
+				gridOf([]string{"function", "its own code", "with what it caused"}, rows)), nil)}
+		}
+		v.Parts = append(v.Parts, p)
+	}
+	v.Notes = append([]string{cmp.Or(sampled[s.Source], "Sampled by a tool of unknown accuracy.")}, g.Comments...)
+	picture := graph{Title: "Who called whom", Intro: "Width is CPU time; a call stands under its caller. A class is " +
+		"named where it begins."}
+	for _, of := range groups {
+		if ratio := s.Ratio(of.classes...); ratio > 0 {
+			picture.Key = append(picture.Key, colour{[]string{of.id}, of.name + " " + units.Share(ratio)})
 		}
 	}
-	return v.write(w, "flame.tmpl", &v, "flame.css")
+	frames := make([]frame, len(g.Calls))
+	for i, c := range g.Calls {
+		f := held(c, groupOf(c.Class), units.Duration(c.Size*g.CPUSeconds))
+		// The classes of the program and of the rest of the runtime need no name: the function shows them.
+		if c.Entry && !c.Merged && c.Class != cpuprof.User && c.Class != cpuprof.RuntimeOther {
+			f.tag = string(c.Class) + ": "
+		}
+		if c.Depth > 0 {
+			f.about += "; " + string(c.Class)
+		}
+		frames[i] = f
+	}
+	return v.flame(w, picture, frames)
 }
 
-// minTopSamples is the minimum number of samples of a function in the table: fewer are chance.
-const minTopSamples = 3
-
-// flameView holds the fields of the template.
-type flameView struct {
-	shell
-	Groups   []groupRow
-	Classes  []classRow
-	OverSize string
-	GC       string
-	AllGC    string
-	Top      []topRow
-	Few      int // functions that are not in Top, because they have too few samples
-	Graph    template.HTML
-	Merged   bool
-	Of       string
-	Comments []string
+// sampled says what the samples of a source are.
+var sampled = map[cpuprof.Source]string{
+	cpuprof.Perf: "Sampled from outside by perf events, by CPU time of each thread.",
+	cpuprof.RuntimePprof: "Sampled by the Go runtime itself, which misses its monitor thread and part of the scheduler " +
+		"(golang.org/issue/40435).",
 }
 
-type classRow struct {
-	Group                   string // of a colour
-	Class, CPU, Share, What string
-	Width                   string // of the bar, in percent of the largest class
+// held returns the frame of a call with its amount.
+func held(c cpuprof.Call, group, amount string) frame {
+	f := frame{Call: c, group: group, about: units.Share(c.Size) + ", " + amount}
+	if c.Depth > 0 && c.Self > 0 && !c.Merged {
+		f.about += "; itself " + units.Share(c.Self)
+	}
+	return f
 }
 
-type groupRow struct{ Group, Name, Share string }
-
-type topRow struct{ Name, Self, Caused string }
+// named lets the names in the first column, which may be long, break, and gives rows a colour.
+func named(t table, colours []string) table {
+	for i, row := range t.Rows {
+		row[0].Class = "text name stay"
+		if i < len(colours) {
+			row[0].Swatch = colours[i]
+		}
+	}
+	return t
+}
 
 // groups are the colours of a drawing, one for each way to reduce the CPU time.
 var groups = []struct {
@@ -84,9 +169,11 @@ var groups = []struct {
 }{
 	{"u", "program", []cpuprof.Class{cpuprof.User}},
 	{"a", "allocation", []cpuprof.Class{cpuprof.Alloc}},
-	{"g", "garbage collection", []cpuprof.Class{cpuprof.GCMark, cpuprof.GCAssist, cpuprof.GCSweep, cpuprof.GCScavenge, cpuprof.GCBarrier}},
+	{"g", "garbage collection", []cpuprof.Class{cpuprof.GCMark, cpuprof.GCAssist, cpuprof.GCSweep, cpuprof.GCScavenge,
+		cpuprof.GCBarrier}},
 	{"s", "scheduling, grows with GOMAXPROCS", cpuprof.OverSizes},
-	{"y", "system, C, locks", []cpuprof.Class{cpuprof.Netpoll, cpuprof.Syscall, cpuprof.Cgo, cpuprof.Lock, cpuprof.Native, cpuprof.Kernel}},
+	{"y", "system, C, locks", []cpuprof.Class{cpuprof.Netpoll, cpuprof.Syscall, cpuprof.Cgo, cpuprof.Lock, cpuprof.Native,
+		cpuprof.Kernel}},
 	{"r", "rest of the runtime", []cpuprof.Class{cpuprof.Stack, cpuprof.Profiler, cpuprof.Signal, cpuprof.RuntimeOther}},
 }
 
@@ -100,56 +187,6 @@ func groupOf(c cpuprof.Class) string {
 	return ""
 }
 
-func classRows(s *cpuprof.Summary) []classRow {
-	var rows []classRow
-	largest := 0.0
-	for _, share := range s.Shares {
-		largest = max(largest, share.Ratio)
-	}
-	for _, share := range s.Shares {
-		rows = append(rows, classRow{
-			Group: groupOf(share.Class), Class: string(share.Class),
-			CPU: units.Duration(share.Seconds), Share: units.Share(share.Ratio), What: share.Class.Words(),
-			Width: strconv.FormatFloat(100*share.Ratio/max(largest, 1e-9), 'f', 2, 64),
-		})
-	}
-	return rows
-}
-
-// groupRows returns the groups with CPU time, for the key of the drawing.
-func groupRows(s *cpuprof.Summary) []groupRow {
-	var rows []groupRow
-	for _, g := range groups {
-		if ratio := s.Ratio(g.classes...); ratio > 0 {
-			rows = append(rows, groupRow{g.id, g.name, units.Share(ratio)})
-		}
-	}
-	return rows
-}
-
-func flameFacts(s *cpuprof.Summary) []string {
-	facts := []string{units.Duration(s.CPUSeconds) + " of CPU time"}
-	if s.Duration > 0 {
-		wall := s.Duration.Seconds()
-		facts = append(facts, "in "+units.Duration(wall), units.Figures(s.CPUSeconds/wall, 3)+" CPUs on average")
-	}
-	if s.Samples > 0 {
-		facts = append(facts, units.Plural(s.Samples, "sample"))
-	}
-	return append(facts, "sampled by "+string(s.Source))
-}
-
-// sampledBy returns the caveat about a source of samples.
-func sampledBy(s cpuprof.Source) string {
-	switch s {
-	case cpuprof.Perf:
-		return "Sampled from outside by perf events, by CPU time of each thread."
-	case cpuprof.RuntimePprof:
-		return "Sampled by the Go runtime itself, which misses its monitor thread and part of the scheduler (golang.org/issue/40435)."
-	}
-	return "Sampled by a tool of unknown accuracy."
-}
-
 // Sizes of a drawing, in CSS pixels at its natural width.
 const (
 	drawWidth  = 1200
@@ -157,35 +194,6 @@ const (
 	letter     = 6.7 // width of a letter
 	textMargin = 4
 )
-
-// frame is a drawn call.
-type frame struct {
-	cpuprof.Call
-	group string // colour
-	tag   string // prefix of its label
-	about string // its figures
-}
-
-// flameFrames returns the calls of a profile, coloured by class, and named by it where it begins. The
-// classes of the program and of the rest of the runtime need no name, because the function shows
-// them.
-func flameFrames(g *cpuprof.Graph) []frame {
-	frames := make([]frame, len(g.Calls))
-	for i, c := range g.Calls {
-		f := frame{Call: c, group: groupOf(c.Class), about: units.Share(c.Size) + ", " + units.Duration(c.Size*g.CPUSeconds)}
-		if c.Entry && !c.Merged && c.Class != cpuprof.User && c.Class != cpuprof.RuntimeOther {
-			f.tag = string(c.Class) + ": "
-		}
-		if c.Depth > 0 {
-			if c.Self > 0 && !c.Merged {
-				f.about += "; itself " + units.Share(c.Self)
-			}
-			f.about += "; " + string(c.Class)
-		}
-		frames[i] = f
-	}
-	return frames
-}
 
 // drawing returns an SVG of calls. For the script, positions and widths are also given
 // in parts per million.
@@ -195,7 +203,8 @@ func drawing(frames []frame) template.HTML {
 		rows = max(rows, f.Depth+1)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg id="flame" viewBox="0 0 %d %d" role="img" aria-label="Flame graph, outermost calls on top" tabindex="0">`+"\n", drawWidth, rows*rowHeight)
+	fmt.Fprintf(&b, `<svg id="flame" viewBox="0 0 %d %d" role="img" aria-label="Flame graph, outermost calls on top" `+
+		"tabindex=\"0\">\n", drawWidth, rows*rowHeight)
 	for _, f := range frames {
 		group := f.group
 		switch {
@@ -211,22 +220,13 @@ func drawing(frames []frame) template.HTML {
 		}
 		fmt.Fprintf(&b, "><title>%s\n%s</title>", html.EscapeString(f.Name), html.EscapeString(f.about))
 		fmt.Fprintf(&b, `<rect x="%.2f" y="%d" width="%.2f" height="%d"/>`, x, y, max(w, 0.1), rowHeight)
-		if text := fit(f.tag+shortName(f.Name), w); text != "" {
+		if text := fit(f.tag+content.Call(finding.Call{Function: f.Name}), w); text != "" {
 			fmt.Fprintf(&b, `<text x="%.2f" y="%d">%s</text>`, x+textMargin, y+rowHeight-5, html.EscapeString(text))
 		}
 		b.WriteString("</g>\n")
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
-}
-
-// shortName removes the directories of a package path.
-func shortName(name string) string {
-	end := strings.IndexAny(name, "([")
-	if end < 0 {
-		end = len(name)
-	}
-	return name[strings.LastIndexByte(name[:end], '/')+1:]
 }
 
 // fit truncates a label to a width; "" if nothing useful is left. It drops "runtime."

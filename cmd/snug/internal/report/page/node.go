@@ -4,11 +4,11 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"html/template"
 	"io"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,11 +29,6 @@ type NodePage struct {
 	// Find hides containers that have this text, in any case, neither in their names nor in those of
 	// their workload, program or image; "" = none.
 	Find string
-	// Group is one of NodeGroups: a row for each group; "" = a row for each container. With In, the
-	// name of a group, its containers have rows.
-	Group, In string
-	// From is the number of rows before the first one shown.
-	From int
 	// Age is the time since the scan; Ill says why it is unreliable, "" = it is reliable.
 	Age time.Duration
 	Ill string
@@ -52,7 +47,9 @@ var nodeColumns = []struct {
 	{"name", "Name", func(a, b *finding.Container) int {
 		return cmp.Compare(content.ContainerName(a), content.ContainerName(b))
 	}},
-	{"worst", "Worst finding", func(a, b *finding.Container) int { return cmp.Compare(b.Worst().Level(), a.Worst().Level()) }},
+	{"worst", "Worst finding", func(a, b *finding.Container) int {
+		return cmp.Compare(b.Worst().Level(), a.Worst().Level())
+	}},
 	{"go", "Go", func(a, b *finding.Container) int {
 		return compareGo(a.Processes[0].GoVersion, b.Processes[0].GoVersion)
 	}},
@@ -66,14 +63,12 @@ var nodeColumns = []struct {
 	{"gomemlimit", "GOMEMLIMIT", func(a, b *finding.Container) int {
 		return figure.Compare(b.Processes[0].GOMEMLIMIT, a.Processes[0].GOMEMLIMIT)
 	}},
-	{"gc", "GC", func(a, b *finding.Container) int {
-		return figure.Compare(b.Processes[0].GC, a.Processes[0].GC)
-	}},
+	{"gc", "GC", func(a, b *finding.Container) int { return figure.Compare(b.Processes[0].GC, a.Processes[0].GC) }},
 }
 
 // NodeOrders returns the words that a table of containers can be sorted by.
 func NodeOrders() []string {
-	all := make([]string, 0, len(nodeColumns))
+	var all []string
 	for _, c := range nodeColumns {
 		all = append(all, c.order)
 	}
@@ -95,12 +90,8 @@ type nodeView struct {
 	Find     string      // what is searched for
 	Kept     [][2]string // other parameters of the page, for the search
 	Filter   linkView    // Text "" = no filter
-	Groups   []linkView  // ways to group; URL "" = the present one
-	In       string      // the group whose containers are listed; "" = all
 	All      string      // URL of all containers, if only a part is listed; "" = all are
-	Part     string      // which rows of how many; "" = all
-	Parts    []linkView  // other parts
-	Listed   string      // what the table lists
+	Part     string      // how many rows of how many; "" = all
 	Head     []headView
 	Rows     [][]nodeCell
 	Findings []foundView
@@ -121,21 +112,18 @@ type nodeCell struct {
 
 // foundView holds the findings of one container.
 type foundView struct {
+	*finding.Container
 	Anchor, Name string
-	Facts        []string
-	Findings     []findingView
 }
 
-type findingView struct {
-	Process, Severity, ID, Title, Fix, Verify string
-	Evidence                                  [][2]string
+// Name returns the name of the container of a heap.
+func (h heapView) Name() string {
+	return content.ContainerName(&finding.Container{ContainerNames: h.ContainerNames, PodUID: h.PodUID, ID: h.ID,
+		Unit: h.Unit})
 }
 
-// heapView holds the last heap of a container.
-type heapView struct {
-	Name           string
-	Facts, Holders []string
-}
+// heapView is the last heap of a container.
+type heapView struct{ *finding.LastHeap }
 
 // maxRows is the maximum number of rows of a page.
 const maxRows = 200
@@ -158,41 +146,19 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 	}
 	v.top(d, &o)
 	v.order(all, &o)
-	switch groups := count(all, func(c *finding.Container) bool { return c.Unit != nil }); {
-	case groups == 0:
-		v.Listed = "Containers with Go programs"
-	case groups == len(all):
-		v.Listed = "Groups with Go programs, outside of containers"
-	default:
-		v.Listed = "Containers and other groups with Go programs"
+	if n := len(all); n > maxRows {
+		v.Part, all = fmt.Sprintf("The first %d of %d; search for others", maxRows, n), all[:maxRows]
 	}
-	if o.Group != "" && o.In == "" {
-		v.Listed += ", by " + o.Group
-		v.grouped(all, &o)
-	} else {
-		from, to := v.part(len(all), &o)
-		for _, c := range all[from:to] {
-			v.Rows = append(v.Rows, nodeRow(c, &o))
-			if c.Worst() != "" {
-				v.Findings = append(v.Findings, foundIn(c))
-			}
+	for _, c := range all {
+		v.Rows = append(v.Rows, nodeRow(c, &o))
+		if c.Worst() != "" {
+			v.Findings = append(v.Findings, foundView{c, anchorOf(c), content.ContainerName(c)})
 		}
 	}
 	for i := range d.Heaps {
-		v.Heaps = append(v.Heaps, heapOf(&d.Heaps[i]))
+		v.Heaps = append(v.Heaps, heapView{&d.Heaps[i]})
 	}
 	return v.write(w, "node.tmpl", &v, "chart.css", "node.css")
-}
-
-// count returns how many containers are of a kind.
-func count(all []*finding.Container, is func(*finding.Container) bool) int {
-	n := 0
-	for _, c := range all {
-		if is(c) {
-			n++
-		}
-	}
-	return n
 }
 
 // top fills in everything above the table.
@@ -219,43 +185,42 @@ func (v *nodeView) top(d *finding.Node, o *NodePage) {
 	for i := range d.Unsupported {
 		v.Seen = append(v.Seen, content.Unsupported(&d.Unsupported[i]))
 	}
-	for _, s := range d.Skipped {
-		text := content.Processes(s.Count, "process") + " skipped: " + message.Clean(s.Reason)
-		if s.Hint != "" {
-			text += " (" + message.Clean(s.Hint) + ")"
-		}
-		v.Seen = append(v.Seen, text)
+	for i := range d.Skipped {
+		v.Seen = append(v.Seen, content.Skipped(&d.Skipped[i]))
 	}
-	one := *o
-	one.From = 0
-	with := func(change func(*NodePage)) string {
-		other := one
-		change(&other)
-		return other.url()
-	}
+	other := *o
+	other.Wrong = !o.Wrong
 	switch {
 	case o.Wrong:
-		v.Filter = linkView{"Also those without a warning", with(func(p *NodePage) { p.Wrong = false })}
+		v.Filter = linkView{"Also those without a warning", other.url()}
 	case wrong > 0:
-		v.Filter = linkView{"Only those with a warning", with(func(p *NodePage) { p.Wrong = true })}
+		v.Filter = linkView{"Only those with a warning", other.url()}
 	}
-	v.Find, v.In = message.Clean(o.Find), message.Clean(o.In)
-	for name, values := range one.query() {
+	if v.Find = message.Clean(o.Find); o.Find != "" {
+		other = *o
+		other.Find = ""
+		v.All = other.url()
+	}
+	for name, values := range o.query() {
 		if name != "find" {
 			v.Kept = append(v.Kept, [2]string{name, values[0]})
 		}
 	}
-	slices.SortStableFunc(v.Kept, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
-	if o.Find != "" || o.In != "" {
-		v.All = with(func(p *NodePage) { p.Find, p.In = "", "" })
+	slices.SortFunc(v.Kept, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
+}
+
+// shows reports whether the table is about a container.
+func (o *NodePage) shows(c *finding.Container) bool {
+	if len(c.Processes) == 0 || o.Wrong && c.Worst().Level() < finding.SeverityWarning.Level() {
+		return false
 	}
-	for _, word := range append([]string{""}, NodeGroups()...) {
-		l := linkView{Text: cmp.Or(word, "container")}
-		if word != o.Group || o.In != "" {
-			l.URL = with(func(p *NodePage) { p.Group, p.In = word, "" })
+	text := content.ContainerName(c) + "\n" + c.Processes[0].Name
+	for _, s := range []*string{c.Workload, c.Image, c.ID, c.PodUID} {
+		if s != nil {
+			text += "\n" + *s
 		}
-		v.Groups = append(v.Groups, l)
 	}
+	return strings.Contains(strings.ToLower(text), strings.ToLower(o.Find))
 }
 
 // query returns the parameters of the page's URL.
@@ -268,16 +233,11 @@ func (o *NodePage) query() url.Values {
 	}
 	set("sort", o.Order)
 	set("find", o.Find)
-	set("group", o.Group)
-	set("in", o.In)
 	if o.Reverse {
 		q.Set("reverse", "1")
 	}
 	if o.Wrong {
 		q.Set("wrong", "1")
-	}
-	if o.From > 0 {
-		q.Set("from", strconv.Itoa(o.From))
 	}
 	return q
 }
@@ -285,34 +245,12 @@ func (o *NodePage) query() url.Values {
 // url returns the URL of the page.
 func (o *NodePage) url() string { return "?" + o.query().Encode() }
 
-// part chooses which of n rows to show.
-func (v *nodeView) part(n int, o *NodePage) (from, to int) {
-	if from = o.From; from < 0 || from >= n {
-		from = 0
-	}
-	to = min(n, from+maxRows)
-	if n <= maxRows {
-		return from, to
-	}
-	v.Part = "Rows " + strconv.Itoa(from+1) + " to " + strconv.Itoa(to) + " of " + strconv.Itoa(n)
-	other := *o
-	if from > 0 {
-		other.From = max(0, from-maxRows)
-		v.Parts = append(v.Parts, linkView{"the rows before", other.url()})
-	}
-	if to < n {
-		other.From = to
-		v.Parts = append(v.Parts, linkView{"the next rows", other.url()})
-	}
-	return from, to
-}
-
 // order sorts containers and makes the head, whose links sort by their columns.
 func (v *nodeView) order(all []*finding.Container, o *NodePage) {
 	chosen := cmp.Or(o.Order, "worst")
 	for _, column := range nodeColumns {
 		other := *o
-		other.Order, other.Reverse, other.From = column.order, column.order == chosen && !o.Reverse, 0
+		other.Order, other.Reverse = column.order, column.order == chosen && !o.Reverse
 		h := headView{linkView: linkView{column.head, other.url()}}
 		if column.order == "name" || column.order == "worst" {
 			h.Class = "text"
@@ -336,19 +274,11 @@ func (v *nodeView) order(all []*finding.Container, o *NodePage) {
 
 // anchorOf returns the anchor of a container's findings on the page.
 func anchorOf(c *finding.Container) string {
-	var b strings.Builder
+	name := "at-"
 	for _, s := range []*string{c.PodUID, c.ID, c.Group} {
-		if s == nil {
-			continue
+		if s != nil {
+			name += url.PathEscape(*s) + "_"
 		}
-		for _, r := range *s {
-			if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-				b.WriteRune(r)
-			} else {
-				b.WriteByte('-')
-			}
-		}
-		b.WriteByte('_')
 	}
-	return "at-" + b.String()
+	return name
 }

@@ -42,12 +42,13 @@ func Write(w io.Writer, d finding.Document) error {
 // view holds the fields of the template: text, which the template escapes, and drawings.
 type view struct {
 	shell
+	Graph   *graph
 	Parts   []Part
 	Environ []content.Form
 	Notes   []string
 	Faults  []string // warnings and unknown figures
 	How     []fact
-	Runs    table
+	Setup   *howView // of an experiment, in place of How
 
 	File string       // name of the download
 	Data template.URL // data: URL of the document, compressed by gzip
@@ -62,7 +63,7 @@ type Part struct {
 	Intro   string
 	Tables  []table
 	Beside  bool // place the tables side by side
-	Figures []figureView
+	Figures []*chart.Figure
 }
 
 // add adds a table with a title of its own.
@@ -72,10 +73,13 @@ func (p *Part) add(title, caption string, g content.Grid) {
 	p.Tables = append(p.Tables, t)
 }
 
-type figureView struct {
-	*chart.Figure
-	Grid bool  // place its drawings side by side
-	Key  table // explains the numbers in the drawing
+// draw adds the drawings that there are.
+func (p *Part) draw(figures ...*chart.Figure) {
+	for _, f := range figures {
+		if f != nil {
+			p.Figures = append(p.Figures, f)
+		}
+	}
 }
 
 type fact struct{ Name, Text string }
@@ -92,70 +96,57 @@ type cellView struct {
 	Text string
 	Class,
 	Scope string
+	Swatch string // class of its colour; "" = none
 }
 
 // tableOf transposes a grid. Words of a comparison are marked by weight and a sign,
 // never by colour alone.
 func tableOf(caption string, g content.Grid) table {
-	t := table{Caption: caption}
 	rows, stay := 0, 0 // stay is the column that stays while the others scroll: the last key
 	for i, c := range g.Columns {
-		if c.Key {
+		if rows = max(rows, len(c.Cells)); c.Key {
 			stay = i
 		}
 	}
+	t := table{Caption: caption, Rows: make([][]cellView, rows)}
 	for i, c := range g.Columns {
-		class := ""
+		class, scope := "", ""
 		if c.Text {
 			class = "text"
 		}
-		if i == stay && c.Key {
+		if c.Key {
+			scope = "row"
+		}
+		if c.Key && i == stay {
 			class += " stay"
 		}
-		t.Head = append(t.Head, cellView{Text: c.Head, Class: class, Scope: "col"})
-		rows = max(rows, len(c.Cells))
-	}
-	for r := range rows {
-		row := make([]cellView, len(g.Columns))
-		for i, c := range g.Columns {
-			v := cellView{Text: c.Cells[r]}
-			if c.Text {
-				v.Class = "text"
-			}
-			if c.Key {
-				v.Scope = "row"
-			}
-			if i == stay && c.Key {
-				v.Class += " stay"
-			}
+		t.Head = append(t.Head, cellView{Text: c.Head, Class: class})
+		for r, text := range c.Cells {
+			v := cellView{Text: text, Class: class, Scope: scope}
 			switch {
-			case strings.HasSuffix(v.Text, "] "+finding.Better), strings.HasSuffix(v.Text, "% "+finding.Better):
+			case strings.HasSuffix(text, "] "+finding.Better), strings.HasSuffix(text, "% "+finding.Better):
 				v.Class += " better"
-			case strings.HasSuffix(v.Text, "] "+finding.Worse), strings.HasSuffix(v.Text, "% "+finding.Worse):
+			case strings.HasSuffix(text, "] "+finding.Worse), strings.HasSuffix(text, "% "+finding.Worse):
 				v.Class += " worse"
-			case v.Text == units.None, v.Text == "~", v.Text == "baseline":
+			case text == units.None, text == "~", text == "baseline":
 				v.Class += " quiet"
 			}
-			row[i] = v
+			t.Rows[r] = append(t.Rows[r], v)
 		}
-		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
+// negative matches a hyphen before a digit that is a minus sign, measured a number and its unit.
+var (
+	negative = regexp.MustCompile(`(^|[ \[])-([0-9])`)
+	measured = regexp.MustCompile(`([0-9]) (%|(?:[nµm]?s|min|h|[KMGT]?i?B|[kMG]|CPUs?)(?:[ ,\];]|$))`)
+)
+
 // Typeset turns hyphens before digits into minus signs, and keeps a number and its
 // unit on one line.
 func Typeset(s string) string {
-	r := []rune(s)
-	for i := range r {
-		switch {
-		case r[i] == '-' && i+1 < len(r) && digit(r[i+1]) && (i == 0 || r[i-1] == ' ' || r[i-1] == '['):
-			r[i] = '−'
-		case r[i] == ' ' && i > 0 && digit(r[i-1]) && i+1 < len(r) && (r[i+1] == '%' || unitStart(r[i+1:])):
-			r[i] = '\u00a0'
-		}
-	}
-	return string(r)
+	return measured.ReplaceAllString(negative.ReplaceAllString(s, "$1−$2"), "$1\u00a0$2")
 }
 
 // flagName matches a command-line flag, which must not be broken after its hyphens.
@@ -165,22 +156,4 @@ var flagName = regexp.MustCompile(`(^|[ (])(--?[a-z][a-z0-9-]{0,24})`)
 // so that you can copy them.
 func Unbroken(s string) template.HTML {
 	return template.HTML(flagName.ReplaceAllString(html.EscapeString(Typeset(s)), `$1<span class="flag">$2</span>`))
-}
-
-func digit(r rune) bool { return r >= '0' && r <= '9' }
-
-// unitStart reports whether a unit begins here.
-func unitStart(r []rune) bool {
-	end := len(r)
-	for i, c := range r {
-		if c == ' ' || c == ',' || c == ']' || c == ';' {
-			end = i
-			break
-		}
-	}
-	switch string(r[:end]) {
-	case "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "k", "M", "G", "CPU", "CPUs":
-		return true
-	}
-	return false
 }

@@ -59,7 +59,7 @@ func rampPicture(t *testing.T, file string) []byte {
 	}
 	d := doc.(*finding.Bench)
 	parts := content.Sections(d.Cells, d.Comparisons)
-	drawing := string(chart.Ramp(&parts[0], d.Cells, kindsOf(d.Cells)).Charts[0])
+	drawing := string(chart.Ramp(&parts[0], d.Cells).Charts[0])
 	size := regexp.MustCompile(`viewBox="0 0 ([0-9.]+) ([0-9.]+)"`).FindStringSubmatch(drawing)
 	head, body, ok := strings.Cut(drawing, ">")
 	if !ok || size == nil {

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
+	"github.com/snug-go/snug/cmd/snug/internal/report/content"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 //go:embed *.tmpl *.css *.js
@@ -21,7 +23,11 @@ var pageFiles embed.FS
 // pages parses the templates on first use, because most commands write no page.
 var pages = sync.OnceValue(func() *template.Template {
 	typeset := func(x any) template.HTML { return Unbroken(fmt.Sprint(x)) }
-	return template.Must(template.New("").Funcs(template.FuncMap{"typeset": typeset}).ParseFS(pageFiles, "*.tmpl"))
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"typeset": typeset, "join": strings.Join, "list": func(all ...any) []any { return all },
+		"quantity": content.Quantity, "duration": units.Duration, "rate": units.Rate, "bytes": units.Bytes,
+		"quota": content.Quota, "whole": content.Whole,
+	}).ParseFS(pageFiles, "*.tmpl"))
 })
 
 // shell holds what all pages share: head, style, header and footer. The templates escape

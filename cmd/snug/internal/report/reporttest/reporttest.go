@@ -40,7 +40,8 @@ func RoundTrip(t *testing.T, d finding.Document) {
 	if strings.ContainsFunc(a.String(), func(r rune) bool { return r != '\n' && r < ' ' || r == 0x7f }) {
 		t.Errorf("control characters in %q", a.String())
 	}
-	if bytes.Contains(line, []byte("\"unknown\":null")) || bytes.Contains(line, []byte("\"warnings\":null")) || bytes.Contains(line, []byte("\"ignored\":null")) {
+	if bytes.Contains(line, []byte("\"unknown\":null")) || bytes.Contains(line, []byte("\"warnings\":null")) ||
+		bytes.Contains(line, []byte("\"ignored\":null")) {
 		t.Errorf("null for an empty list: %s", line)
 	}
 }

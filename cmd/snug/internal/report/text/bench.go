@@ -9,7 +9,9 @@ import (
 
 func (p *Page) bench(d *finding.Bench) {
 	d = content.NamedBench(d)
-	p.stamps(&d.Setup)
+	for _, stamp := range content.Stamps(&d.Setup) {
+		p.wrap(stamp)
+	}
 	p.wrap(content.Answer(&d.Verdict))
 	p.line("")
 	parts := content.Sections(d.Cells, d.Comparisons)
@@ -22,19 +24,10 @@ func (p *Page) bench(d *finding.Bench) {
 		}
 		p.grid(g)
 		if g, ok := s.Differences(d.Cells, d.Comparisons); ok {
-			p.line("")
-			p.wrap(content.DifferencesTitle(d.Cells, s, d.Comparisons))
-			p.grid(g)
+			p.titled(content.DifferencesTitle(d.Cells, s, d.Comparisons), g)
 		}
-		for _, t := range s.Courses(d.Cells) {
-			p.line("")
-			p.wrap(t.Title)
-			p.grid(t.Grid)
-		}
-		for _, t := range s.Benchmarks(d.Cells, d.Comparisons) {
-			p.line("")
-			p.wrap(t.Title)
-			p.grid(t.Grid)
+		for _, t := range append(s.Courses(d.Cells), s.Benchmarks(d.Cells, d.Comparisons)...) {
+			p.titled(t.Title, t.Grid)
 		}
 		p.line("")
 	}
@@ -62,11 +55,4 @@ func (p *Page) bench(d *finding.Bench) {
 	}
 	p.notes(d.Warnings, d.Unknown)
 	p.next(d.Next)
-}
-
-// stamps prints what you must read first.
-func (p *Page) stamps(s *finding.Setup) {
-	for _, stamp := range content.Stamps(s) {
-		p.wrap(stamp)
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -77,21 +76,11 @@ func verdictOn(t *finding.Examined) string {
 	for i := range t.Findings {
 		count[t.Findings[i].Severity]++
 	}
-	var said []string
-	for _, s := range []finding.Severity{finding.SeverityError, finding.SeverityWarning} {
-		if n := count[s]; n > 0 {
-			said = append(said, units.Plural(n, string(s)))
-		}
-	}
-	if n := count[finding.SeverityInfo]; n > 0 {
-		if len(said) == 0 {
-			said = append(said, "nothing that hurts now")
-		}
-		said = append(said, strconv.Itoa(n)+" for information")
-	}
 	switch {
-	case len(said) > 0:
-		return strings.Join(said, ", ")
+	case count[finding.SeverityInfo] == len(t.Findings) && len(t.Findings) > 0:
+		return "nothing that hurts now, " + counts(count, 0)
+	case len(t.Findings) > 0:
+		return counts(count, 0)
 	case t.Kind == "process" && len(t.Unknown) == 0:
 		return "nothing wrong"
 	}
@@ -198,7 +187,8 @@ func sourced(e *finding.Evidence, all bool) string {
 	if strings.HasPrefix(s, "/sys/") {
 		s = path.Base(s) // the group's path is in the JSON
 	}
-	if file, how, ok := strings.Cut(s, ", "); !all && ok && strings.HasPrefix(file, "/proc/") && strings.Contains(how, " votes") {
+	if file, how, ok := strings.Cut(s, ", "); !all && ok && strings.HasPrefix(file, "/proc/") &&
+		strings.Contains(how, " votes") {
 		s = file
 	}
 	if e.Raw != "" {

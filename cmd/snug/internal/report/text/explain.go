@@ -31,7 +31,8 @@ func (p *Page) index(d *finding.Index) {
 }
 
 func (p *Page) build(d *finding.Build) {
-	p.line("snug %s (%s, %s/%s)", message.Clean(d.Version), message.Clean(d.Go), message.Clean(d.OS), message.Clean(d.Arch))
+	p.line("snug %s (%s, %s/%s)", message.Clean(d.Version), message.Clean(d.Go), message.Clean(d.OS),
+		message.Clean(d.Arch))
 	if d.Commit != nil {
 		changed := ""
 		if d.Changed {

@@ -22,7 +22,8 @@ func (p *Page) fleet(d *finding.Fleet) {
 			wrong++
 		}
 	}
-	said := content.Processes(d.Processes, "Go process") + " in " + units.Plural(d.Containers, "container") + " of " + units.Plural(len(d.Workloads), "workload") + asked(d.Agents, d.Silent)
+	said := content.Processes(d.Processes, "Go process") + " in " + units.Plural(d.Containers, "container") + " of " +
+		units.Plural(len(d.Workloads), "workload") + asked(d.Agents, d.Silent)
 	switch {
 	case d.Processes == 0:
 		said = "no Go process to list" + asked(d.Agents, d.Silent)
@@ -34,7 +35,8 @@ func (p *Page) fleet(d *finding.Fleet) {
 	p.line("%s%s", said, besides(d.Unsupported))
 	if len(d.Workloads) > 0 {
 		p.line("")
-		rows := [][]string{{"WORKLOAD", "PODS", "NODES", "CPUS", "P", "GO", "QUOTA", "CPU", "THROTTLED", "MEMORY", "GOMEMLIMIT", "GC", "WORST FINDING"}}
+		rows := [][]string{{"WORKLOAD", "PODS", "NODES", "CPUS", "P", "GO", "QUOTA", "CPU", "THROTTLED", "MEMORY",
+			"GOMEMLIMIT", "GC", "WORST FINDING"}}
 		for i := range d.Workloads {
 			rows = append(rows, workloadRow(&d.Workloads[i]))
 		}
@@ -59,10 +61,13 @@ func workloadRow(w *finding.Workload) []string {
 		}
 	}
 	return []string{
-		message.Clean(content.WorkloadName(w.Namespace, w.Name, w.Container)), strconv.Itoa(w.Containers), strconv.Itoa(len(w.Nodes)),
-		content.Span(w.CPUs, strconv.Itoa), content.Span(w.GOMAXPROCS, strconv.Itoa), content.Span(w.Go, func(v string) string { return content.GoShort(message.Clean(v)) }),
+		message.Clean(content.WorkloadName(w.Namespace, w.Name, w.Container)), strconv.Itoa(w.Containers),
+		strconv.Itoa(len(w.Nodes)),
+		content.Span(w.CPUs, strconv.Itoa), content.Span(w.GOMAXPROCS, strconv.Itoa),
+		content.Span(w.Go, func(v string) string { return content.GoShort(message.Clean(v)) }),
 		content.Span(w.Quota, units.Number), content.Figure(w.Used, func(x float64) string { return units.Figures(x, 2) }),
-		content.Span(w.Throttled, units.Share), content.Span(w.Filled, units.Share), content.Span(w.GOMEMLIMIT, units.Bytes), content.Span(w.GC, units.Share), worst,
+		content.Span(w.Throttled, units.Share), content.Span(w.Filled, units.Share), content.Span(w.GOMEMLIMIT, units.Bytes),
+		content.Span(w.GC, units.Share), worst,
 	}
 }
 
@@ -139,19 +144,8 @@ func (p *Page) fleetDoctor(d *finding.FleetDoctor) {
 	for i := range d.Findings {
 		count[d.Findings[i].Severity]++
 	}
-	var said []string
-	for _, s := range []finding.Severity{finding.SeverityError, finding.SeverityWarning} {
-		if count[s] > 0 {
-			said = append(said, units.Plural(count[s], string(s)))
-		}
-	}
-	if n := count[finding.SeverityInfo]; n > 0 {
-		said = append(said, fmt.Sprintf("%d for information", n))
-	}
-	if len(said) == 0 {
-		said = append(said, "nothing found")
-	}
-	p.line("%s; %s in %s%s%s", strings.Join(said, ", "), content.Processes(d.Processes, "Go process"), units.Plural(d.Containers, "container"), asked(d.Agents, d.Silent), besides(d.Unsupported))
+	p.line("%s; %s in %s%s%s", counts(count, 0), content.Processes(d.Processes, "Go process"), units.Plural(d.Containers,
+		"container"), asked(d.Agents, d.Silent), besides(d.Unsupported))
 	for i := range d.Findings {
 		f := &d.Findings[i]
 		p.line("")

@@ -19,7 +19,8 @@ func (p *Page) fleetSize(d *finding.FleetSize) {
 	if len(d.Workloads) == 0 {
 		p.line("no Go workload was seen for two scans%s", asked(d.Agents, d.Silent))
 	} else {
-		p.line("%s%s, %d at risk; %s could be saved, %s more is needed", units.Plural(len(d.Workloads), "workload"), asked(d.Agents, d.Silent), risky, content.Money(d.Saves), content.Money(d.Costs))
+		p.line("%s%s, %d at risk; %s could be saved, %s more is needed", units.Plural(len(d.Workloads), "workload"),
+			asked(d.Agents, d.Silent), risky, content.Money(d.Saves), content.Money(d.Costs))
 		p.line("")
 		rows := [][]string{content.FleetSizeHead}
 		for i := range d.Workloads {

@@ -24,7 +24,8 @@ func (p *Page) heap(d *finding.Heap) {
 	case len(d.Top) == 0:
 		p.line("%s: no sampled object is live", target)
 	default:
-		p.line("%s: about %s live in %s, allocated by %s", target, units.Bytes(d.Live), units.Plural(d.Objects, "object"), units.Plural(d.Stacks, "call stack"))
+		p.line("%s: about %s live in %s, allocated by %s", target, units.Bytes(d.Live), units.Plural(d.Objects, "object"),
+			units.Plural(d.Stacks, "call stack"))
 	}
 	if d.SinceStart {
 		p.line("no collection has completed yet: all allocations count as live")
@@ -35,7 +36,8 @@ func (p *Page) heap(d *finding.Heap) {
 	case d.Rate > 1 && d.Samples == 0:
 		p.line("one allocation in %s is sampled, on average", units.Bytes(d.Rate))
 	case d.Rate > 1:
-		p.line("estimated from %s: one in %s on average, so rows with few samples are uncertain", units.Plural(d.Samples, "sampled object"), units.Bytes(d.Rate))
+		p.line("estimated from %s: one in %s on average, so rows with few samples are uncertain", units.Plural(d.Samples,
+			"sampled object"), units.Bytes(d.Rate))
 	case d.Rate == 0:
 		p.line("estimated; how many allocations were sampled is unknown")
 	default:
@@ -43,10 +45,11 @@ func (p *Page) heap(d *finding.Heap) {
 	}
 	rows := [][]string{}
 	for _, h := range d.Top[:min(len(d.Top), shownHolders)] {
-		rows = append(rows, []string{units.Bytes(h.Live), units.Share(h.Ratio), units.Plural(h.Objects, "object"), units.Plural(h.Samples, "sample"), content.Calls(h.Stack)})
+		rows = append(rows, []string{units.Bytes(h.Live), units.Share(h.Ratio), units.Plural(h.Objects, "object"),
+			units.Plural(h.Samples, "sample"), content.Calls(h.Stack)})
 	}
 	p.largest(rows, d.Stacks, "call stack")
-	p.written(d.Saved, d.Page)
+	p.written(d.Saved, "", d.Page)
 	p.next(d.Next)
 }
 
@@ -66,7 +69,8 @@ func (p *Page) goroutines(d *finding.Goroutines) {
 	p.line("%s: %s", message.Clean(d.Target), counted)
 	switch {
 	case d.Runtime != nil:
-		p.line("%d more are the runtime's own; each was read by itself, without a stop (%s)", *d.Runtime, message.Clean(d.Source))
+		p.line("%d more are the runtime's own; each was read by itself, without a stop (%s)", *d.Runtime,
+			message.Clean(d.Source))
 	case len(d.States) > 0:
 		p.line("as %s", message.Clean(d.Source))
 	default:
@@ -98,7 +102,7 @@ func (p *Page) goroutines(d *finding.Goroutines) {
 		rows = append(rows, row)
 	}
 	p.largest(rows, d.Stacks, "group")
-	p.written(d.Saved, d.Page)
+	p.written(d.Saved, "", d.Page)
 	p.next(d.Next)
 }
 
@@ -114,12 +118,13 @@ func (p *Page) largest(rows [][]string, all int, what string) {
 	}
 }
 
-func (p *Page) written(saved, page *string) {
+// written says where a profile and its page are, and what the profile is not for.
+func (p *Page) written(saved *string, not string, page *string) {
 	if saved != nil || page != nil {
 		p.line("")
 	}
 	if saved != nil {
-		p.line("profile: %s", message.Clean(*saved))
+		p.line("profile: %s%s", message.Clean(*saved), not)
 	}
 	if page != nil {
 		p.line("flame graph: %s", message.Clean(*page))

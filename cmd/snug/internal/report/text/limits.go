@@ -94,10 +94,12 @@ func cpuRows(d *finding.Limits) [][]string {
 			note = units.Seconds(c.ThrottledSeconds.N) + " in all, summed over CPUs"
 		}
 		add("throttled", units.Share(float64(c.ThrottledPeriods.N)/float64(c.Periods.N)),
-			strings.TrimSuffix(units.Number(float64(c.ThrottledPeriods.N))+" of "+units.Plural(c.Periods.N, "period")+"; "+note, "; "))
+			strings.TrimSuffix(units.Number(float64(c.ThrottledPeriods.N))+" of "+units.Plural(c.Periods.N, "period")+"; "+note,
+				"; "))
 	}
 	if c.Burst.Known() && c.Burst.N > 0 {
-		add("burst", units.Plural(c.Burst.N, "core"), "more for one period at a time; throttling understates how often the quota was used up")
+		add("burst", units.Plural(c.Burst.N, "core"), "more for one period at a time; throttling understates how often the "+
+			"quota was used up")
 	}
 	switch {
 	case c.Weight.Known():

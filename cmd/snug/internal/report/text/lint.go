@@ -30,7 +30,8 @@ func (p *Page) mistakes(d *finding.Lint, command, source string) {
 		verdict += ", " + units.Plural(n, "part") + " not looked at"
 	}
 	p.line("%s: %s", message.Clean(strings.Join(d.Inputs, " ")), verdict)
-	p.line("%s%s, %s of Kubernetes, %s%s", source, units.Plural(d.Files, "file"), units.Plural(d.Objects, "object"), units.Plural(d.Pods, "pod"), beside(d))
+	p.line("%s%s, %s of Kubernetes, %s%s", source, units.Plural(d.Files, "file"), units.Plural(d.Objects, "object"),
+		units.Plural(d.Pods, "pod"), beside(d))
 	file, fixable := "", 0
 	for i := range d.Findings {
 		m := &d.Findings[i]
@@ -88,7 +89,8 @@ func (p *Page) mistake(m *finding.LintMistake) {
 			who += ", from " + *m.Template
 		}
 	}
-	p.line("  %s: %s: %s (%s)", message.Clean(located(m)), message.Clean(string(m.Severity)), message.Clean(m.Message), message.Clean(m.ID))
+	p.line("  %s: %s: %s (%s)", message.Clean(located(m)), message.Clean(string(m.Severity)), message.Clean(m.Message),
+		message.Clean(m.ID))
 	if who != "" {
 		p.line("    in %s", message.Clean(who))
 	}

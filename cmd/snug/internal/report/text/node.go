@@ -14,7 +14,8 @@ func (p *Page) node(d *finding.Node) {
 	p.line("%s", verdict)
 	if d.Scan.Go > 0 {
 		p.line("")
-		rows := [][]string{{"CONTAINER", "PID", "PROGRAM", "GO", "P", "BY", "QUOTA", "THROTTLED", "MEMORY", "LIMIT", "GOMEMLIMIT", "GOGC", "WORST FINDING"}}
+		rows := [][]string{{"CONTAINER", "PID", "PROGRAM", "GO", "P", "BY", "QUOTA", "THROTTLED", "MEMORY", "LIMIT",
+			"GOMEMLIMIT", "GOGC", "WORST FINDING"}}
 		for i := range d.Containers {
 			c := &d.Containers[i]
 			for j := range c.Processes {
@@ -33,12 +34,8 @@ func (p *Page) node(d *finding.Node) {
 	for i := range d.Unsupported {
 		p.line("%s", content.Unsupported(&d.Unsupported[i]))
 	}
-	for _, s := range d.Skipped {
-		hint := ""
-		if s.Hint != "" {
-			hint = " (" + metric.Readable(s.Hint) + ")"
-		}
-		p.line("skipped: %s, %s%s", content.Processes(s.Count, "process"), message.Clean(s.Reason), hint)
+	for i := range d.Skipped {
+		p.line("%s", content.Skipped(&d.Skipped[i]))
 	}
 	for _, l := range d.Lost {
 		p.line("without memory: %s", metric.Readable(l))

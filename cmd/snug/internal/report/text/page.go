@@ -47,7 +47,8 @@ func (p *Page) mounts(m *finding.Mounts) {
 	if m != nil && len(m.First) > 0 {
 		p.line("")
 		g := &m.First[0]
-		p.line("%s cannot be read, and others show the same, for example %s: %s", units.Plural(m.Count, "mount"), message.Clean(g.File), metric.Readable(g.Why))
+		p.line("%s cannot be read, and others show the same, for example %s: %s", units.Plural(m.Count, "mount"),
+			message.Clean(g.File), metric.Readable(g.Why))
 	}
 }
 
@@ -132,6 +133,13 @@ func (p *Page) grid(g content.Grid) {
 		}
 		p.rows(block)
 	}
+}
+
+// titled writes a table below a line and its title.
+func (p *Page) titled(title string, g content.Grid) {
+	p.line("")
+	p.wrap(title)
+	p.grid(g)
 }
 
 func (p *Page) rows(block []content.Col) {

@@ -26,7 +26,8 @@ func (p *Page) given(d *finding.Given) {
 	verdict := strconv.Itoa(some) + " of " + units.Plural(len(d.Containers), "container") + " would be given something"
 	switch {
 	case maybe > 0 && d.Inject == "all":
-		verdict = strconv.Itoa(some+maybe) + " of " + units.Plural(len(d.Containers), "container") + " would be given something, " +
+		verdict = strconv.Itoa(some+maybe) + " of " + units.Plural(len(d.Containers), "container") +
+			" would be given something, " +
 			strconv.Itoa(maybe) + " unless the label snug.dev/inject of the namespace says no"
 	case maybe > 0:
 		verdict += ", " + strconv.Itoa(maybe) + " more where the label snug.dev/inject of the namespace says so"

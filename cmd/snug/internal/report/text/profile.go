@@ -14,7 +14,8 @@ func (p *Page) profile(d *finding.Profile) {
 	if d.Seconds != nil && *d.Seconds > 0 {
 		about = " in " + units.Duration(*d.Seconds)
 	}
-	p.line("%s: %s of CPU time%s, %s (%s)", message.Clean(d.Target), units.Duration(d.CPU), about, units.Plural(d.Samples, "sample"), message.Clean(d.Source))
+	p.line("%s: %s of CPU time%s, %s (%s)", message.Clean(d.Target), units.Duration(d.CPU), about, units.Plural(d.Samples,
+		"sample"), message.Clean(d.Source))
 	if d.Samples == 0 && d.CPU == 0 {
 		p.line("it was idle: there is nothing to sort")
 	}
@@ -35,18 +36,10 @@ func (p *Page) profile(d *finding.Profile) {
 		p.line("")
 		p.finding(&d.Findings[i], false)
 	}
-	if d.Saved != nil || d.Page != nil {
-		p.line("")
+	without := ""
+	if !d.PGO {
+		without = " (not for go build -pgo, which wants functions of Go 1.20 or later)"
 	}
-	if d.Saved != nil {
-		without := ""
-		if !d.PGO {
-			without = " (not for go build -pgo, which wants functions of Go 1.20 or later)"
-		}
-		p.line("profile: %s%s", message.Clean(*d.Saved), without)
-	}
-	if d.Page != nil {
-		p.line("flame graph: %s", message.Clean(*d.Page))
-	}
+	p.written(d.Saved, without, d.Page)
 	p.next(d.Next)
 }

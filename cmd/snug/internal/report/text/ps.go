@@ -54,7 +54,8 @@ func (p *Page) processes(all []finding.Process) {
 		return
 	}
 	p.line("")
-	rows := [][]string{{"PID", "PROGRAM", "GO", "P", "BY", "QUOTA", "THROTTLED", "MEMORY", "LIMIT", "GOMEMLIMIT", "GOGC", "WORST FINDING"}}
+	rows := [][]string{{"PID", "PROGRAM", "GO", "P", "BY", "QUOTA", "THROTTLED", "MEMORY", "LIMIT", "GOMEMLIMIT", "GOGC",
+		"WORST FINDING"}}
 	for i := range all {
 		rows = append(rows, content.PsRow(&all[i]))
 	}

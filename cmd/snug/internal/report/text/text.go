@@ -49,11 +49,7 @@ func Write(w io.Writer, d finding.Document) error {
 	case *finding.FleetSize:
 		p.fleetSize(d)
 	case *finding.Size:
-		if d.Search != nil {
-			p.sizeSearch(d)
-		} else {
-			p.size(d)
-		}
+		p.size(d)
 	case *finding.Doctor:
 		p.doctor(d)
 	case *finding.Profile:

@@ -14,7 +14,9 @@ import (
 
 func (p *Page) tune(d *finding.Tune) {
 	d = content.NamedTune(d)
-	p.stamps(&d.Setup)
+	for _, stamp := range content.Stamps(&d.Setup) {
+		p.wrap(stamp)
+	}
 	p.wrap(content.Answer(&d.Verdict))
 	if text := content.Costs(d); text != "" {
 		p.wrap(text)
@@ -40,25 +42,21 @@ func (p *Page) tune(d *finding.Tune) {
 	}
 	if s, ok := content.Candidates(d); ok {
 		p.line("")
-		p.wrap(fmt.Sprintf("the best %d of %s, by the stage they reached; they were selected by these figures, which are therefore optimistic; %s",
+		p.wrap(fmt.Sprintf("the best %d of %s, by the stage they reached; they were selected by these figures, which are "+
+			"therefore optimistic; %s",
 			len(s.Cells), units.Plural(len(d.Cells), "setting"), s.Title))
 		p.grid(s.Figures(d.Cells, nil))
 	}
 	if len(d.Effects) > 0 {
-		p.line("")
-		p.wrap("what each value does to " + content.Objective(d.Objective) + ", averaged over the others: " + content.Estimates)
-		p.grid(content.Effects(d))
+		p.titled("what each value does to "+content.Objective(d.Objective)+", averaged over the others: "+content.Estimates,
+			content.Effects(d))
 	}
 	if d.Confirm != nil {
 		cells := content.Confirmed(d.Confirm)
 		s := content.ConfirmSection(d.Confirm)
-		p.line("")
-		p.wrap("confirmed on fresh rounds")
-		p.grid(s.Figures(cells, nil))
+		p.titled("confirmed on fresh rounds", s.Figures(cells, nil))
 		if g, ok := s.Differences(cells, d.Confirm.Comparisons); ok {
-			p.line("")
-			p.wrap(content.DifferencesTitle(cells, &s, d.Confirm.Comparisons))
-			p.grid(g)
+			p.titled(content.DifferencesTitle(cells, &s, d.Confirm.Comparisons), g)
 		}
 	}
 	p.environment(d.Environment)

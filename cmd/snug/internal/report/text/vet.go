@@ -12,14 +12,27 @@ import (
 )
 
 func (p *Page) vet(d *finding.Vet) {
-	p.line("%s: %s", message.Clean(strings.Join(d.Patterns, " ")), verdictOnSource(d))
+	count, fixed := map[finding.Severity]int{}, 0
+	for i := range d.Findings {
+		if m := &d.Findings[i]; m.Fixed {
+			fixed++
+		} else {
+			count[m.Severity]++
+		}
+	}
+	verdict := counts(count, fixed)
+	if n := len(d.Unknown); n > 0 {
+		verdict += ", " + units.Plural(n, "file") + " not looked at"
+	}
+	p.line("%s: %s", message.Clean(strings.Join(d.Patterns, " ")), verdict)
 	if len(d.Findings) > 0 {
 		p.line("")
 	}
 	fixable := 0
 	for i := range d.Findings {
 		m := &d.Findings[i]
-		p.line("%s: %s: %s (%s)", message.Clean(m.Target), message.Clean(string(m.Severity)), message.Clean(m.Message), message.Clean(m.ID))
+		p.line("%s: %s: %s (%s)", message.Clean(m.Target), message.Clean(string(m.Severity)), message.Clean(m.Message),
+			message.Clean(m.ID))
 		switch {
 		case m.Fixed:
 			p.line("  fixed: %s", message.Clean(m.Fix))
@@ -36,23 +49,6 @@ func (p *Page) vet(d *finding.Vet) {
 	}
 	p.notes(nil, d.Unknown)
 	p.next(d.Next)
-}
-
-// verdictOnSource summarises the findings in a few words.
-func verdictOnSource(d *finding.Vet) string {
-	count, fixed := map[finding.Severity]int{}, 0
-	for _, m := range d.Findings {
-		if m.Fixed {
-			fixed++
-		} else {
-			count[m.Severity]++
-		}
-	}
-	said := counts(count, fixed)
-	if n := len(d.Unknown); n > 0 {
-		said += ", " + units.Plural(n, "file") + " not looked at"
-	}
-	return said
 }
 
 // counts lists the number of mistakes of each severity.

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,9 +19,6 @@ import (
 //	?reverse=1     in reverse order
 //	?wrong=1       only containers with a warning
 //	?find=TEXT     only containers with this text in a name
-//	?group=WORD    a row for each workload or namespace
-//	?in=NAME       only containers of this group
-//	?from=N        the rows after the first N
 func pageOf(from *snapshot.Snapshot, interval time.Duration, r *http.Request) answer {
 	if from.Node == nil {
 		return notNow("no scan yet, try again in a moment")
@@ -33,11 +29,7 @@ func pageOf(from *snapshot.Snapshot, interval time.Duration, r *http.Request) an
 		o.Order = order
 	}
 	o.Reverse, o.Wrong = q.Get("reverse") == "1", q.Get("wrong") == "1"
-	if group := q.Get("group"); slices.Contains(page.NodeGroups(), group) {
-		o.Group, o.In = group, q.Get("in")
-	}
 	o.Find = strings.TrimSpace(q.Get("find"))
-	o.From, _ = strconv.Atoi(q.Get("from"))
 	if err := from.Healthy(interval); err != nil {
 		o.Ill = err.Error()
 	}
