@@ -35,7 +35,7 @@ func TestSpace(t *testing.T) {
 	const gib = 1 << 30
 	for limit, want := range map[string]struct{ least, most float64 }{
 		fmt.Sprint(syscall.RLIMIT_AS, uint64(math.MaxUint64)): {},
-		fmt.Sprint(syscall.RLIMIT_AS, 4*gib):                  {gib, 4*gib - 1},
+		fmt.Sprint(syscall.RLIMIT_AS, uint64(4*gib)):          {gib, 4*gib - 1},
 		fmt.Sprint(syscall.RLIMIT_DATA, gib):                  {gib / 2, gib - 1},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSpace$")

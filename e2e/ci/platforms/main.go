@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	on := flag.String("on", "darwin/arm64,windows/amd64,linux/arm64", "the systems")
+	on := flag.String("on", "darwin/arm64,windows/amd64,linux/arm64,linux/386", "the systems")
 	flag.Parse()
 	if err := run(strings.Split(*on, ","), flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "platforms: error:", err)

@@ -281,7 +281,7 @@ func randomResources(r *rand.Rand) object {
 	for _, of := range []string{"limits", "requests"} {
 		amounts := object{}
 		if r.IntN(3) > 0 {
-			amounts["memory"] = one(r, "0", "63Mi", "64Mi", "100Mi", "512Mi", "1Gi", "1.5Gi", "1e9", "128974848000m", "4G", "129M", fmt.Sprint(r.IntN(1<<31)))
+			amounts["memory"] = one(r, "0", "63Mi", "64Mi", "100Mi", "512Mi", "1Gi", "1.5Gi", "1e9", "128974848000m", "4G", "129M", fmt.Sprint(r.Int64N(1<<31)))
 		}
 		if r.IntN(3) > 0 {
 			amounts["cpu"] = one(r, "0", "1m", "250m", "1", "1500m", "2", "2.5", "64", "999999999n", fmt.Sprintf("%dm", r.IntN(20000)))

@@ -256,40 +256,6 @@ func readBackMemory(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, o
 	return err
 }
 
-// policy returns the scheduling policy of a thread of this process, 0 for the
-// calling one, without SCHED_RESET_ON_FORK (sched_getscheduler(2)).
-func policy(tid int) (int, error) {
-	p, _, errno := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
-	if errno != 0 {
-		return 0, os.NewSyscallError("sched_getscheduler", errno)
-	}
-	return int(p) &^ unix.SCHED_RESET_ON_FORK, nil
-}
-
-// ThreadPolicy returns the name of the scheduling policy of a thread of this process (sched(7)).
-func ThreadPolicy(tid int) (string, error) {
-	p, err := policy(tid)
-	return policyName(p), err
-}
-
-func policyName(p int) string {
-	switch p {
-	case unix.SCHED_NORMAL:
-		return "SCHED_OTHER"
-	case unix.SCHED_FIFO:
-		return "SCHED_FIFO"
-	case unix.SCHED_RR:
-		return "SCHED_RR"
-	case unix.SCHED_BATCH:
-		return "SCHED_BATCH"
-	case unix.SCHED_IDLE:
-		return "SCHED_IDLE"
-	case unix.SCHED_DEADLINE:
-		return "SCHED_DEADLINE"
-	}
-	return "policy " + strconv.Itoa(p)
-}
-
 // bound reports whether the CPU quota holds threads of a policy.
 func bound(name string) bool {
 	return name == "SCHED_OTHER" || name == "SCHED_BATCH" || name == "SCHED_IDLE"
