@@ -19,7 +19,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
-	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/vet"
@@ -212,7 +211,7 @@ func TestAlertsExplained(t *testing.T) {
 }
 
 // TestEveryCodeIsExplained compares the reasons and warnings with the constants of packages
-// plan, law, limits, search and lab, and with what content words.
+// plan, law, limits, search, lab and finding.
 func TestEveryCodeIsExplained(t *testing.T) {
 	codes := map[string]string{}
 	collectCodes(t, codes, "../../../../../internal/plan", func(string) bool { return true })
@@ -221,9 +220,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	warns := func(name string) bool { return strings.HasPrefix(name, "Warn") }
 	collectCodes(t, codes, "../../prove/search", warns)
 	collectCodes(t, codes, "../../prove/lab", warns)
-	for _, code := range content.ReasonCodes() {
-		codes[code] = "content.reasonWords"
-	}
+	collectCodes(t, codes, "../../report/finding", func(name string) bool { return strings.HasPrefix(name, "Size") || strings.HasPrefix(name, "Silent") })
 	if len(codes) < 30 {
 		t.Fatalf("found only %d codes", len(codes))
 	}

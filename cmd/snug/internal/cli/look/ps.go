@@ -101,7 +101,7 @@ func ListGo(words []string) (*finding.PS, error) {
 			return
 		}
 		if g.Hint != "" {
-			denied[observe.Skip{Why: g.Hint}] = append(denied[observe.Skip{Why: g.Hint}], g.Pid) // its memory
+			denied.Add(observe.Skip{Why: g.Hint}, g.Pid) // its memory
 		}
 		if !g.Exe.IsGo {
 			d.Unsupported = append(d.Unsupported, observe.Unsupported(g))

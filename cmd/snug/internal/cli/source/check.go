@@ -90,7 +90,13 @@ type goSource struct {
 	packages int
 	found    []govet.Found
 	unknown  []finding.Gap
-	hint     string // against the first gap; "" = none of its own
+	hint     string // against the first gap of source
+}
+
+// lacks adds a gap of source, and what helps against it; "" = nothing of its own.
+func (src *goSource) lacks(file, why, hint string) {
+	src.hint = cmp.Or(src.hint, hint, "name a directory to check all packages below it")
+	src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(file), Why: finding.UTF8(why)})
 }
 
 // load analyzes the Go packages below paths.
@@ -105,8 +111,7 @@ func load(ctx context.Context, paths []string, build govet.Build) (*goSource, er
 	failed := false    // the files of some packages are unknown
 	for _, l := range loadings(paths) {
 		if l.pattern == noModule {
-			src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(l.dir), Why: "Go files without a go.mod above them"})
-			src.hint = cmp.Or(src.hint, "go mod init makes a go.mod")
+			src.lacks(l.dir, "Go files without a go.mod above them", "go mod init makes a go.mod")
 			continue
 		}
 		r, wrong := govet.Run(ctx, l.dir, []string{l.pattern}, build)
@@ -147,11 +152,8 @@ func (src *goSource) notLoaded(paths, files []string, tags string) {
 		}) {
 			continue
 		}
-		why, tagged := govet.LeftOut(path, tags)
-		src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(path), Why: finding.UTF8(why)})
-		if tagged {
-			src.hint = cmp.Or(src.hint, "bring it in by --tags, or by GOOS and GOARCH in the environment")
-		}
+		why, hint := govet.LeftOut(path, tags)
+		src.lacks(path, why, hint)
 	}
 }
 
@@ -162,8 +164,7 @@ func nothing(d *finding.Check, src *goSource) error {
 	}
 	for _, g := range d.Unknown {
 		if g.Field == finding.GapSource {
-			hint := cmp.Or(src.hint, "name a directory to check all packages below it")
-			return message.Failed("nothing was checked, "+g.Why+", "+g.File, hint)
+			return message.Failed("nothing was checked, "+g.Why+", "+g.File, src.hint)
 		}
 	}
 	return nil

@@ -72,6 +72,7 @@ var errForeign = errors.New("no document of an agent")
 type refused struct {
 	status int
 	text   string
+	noPage bool // the agent has no such page
 }
 
 func (r *refused) Error() string { return r.text }
@@ -80,10 +81,8 @@ func (r *refused) Error() string { return r.text }
 func whyOf(err error) finding.Why {
 	var r *refused
 	switch {
-	case errors.Is(err, errForeign), errors.Is(err, needs.ErrForeign), errors.Is(err, needs.ErrBroken):
+	case errors.Is(err, errForeign):
 		return finding.Why{Code: finding.SilentForeign}
-	case errors.Is(err, needs.ErrVersion), errors.As(err, &r) && r.status == http.StatusNotFound && strings.HasSuffix(r.text, "404 page not found"):
-		return finding.Why{Code: finding.SilentVersion}
 	case errors.As(err, &r) && r.status == http.StatusForbidden:
 		return finding.Why{Code: finding.SilentForbidden, Detail: r.text}
 	}
@@ -133,7 +132,7 @@ func refusal(r *http.Response) error {
 	if json.Unmarshal(text, &said) != nil || said.Message == "" {
 		said.Message, _, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
 	}
-	return &refused{r.StatusCode, r.Status + ": " + message.Clean(said.Message)}
+	return &refused{r.StatusCode, r.Status + ": " + message.Clean(said.Message), r.StatusCode == http.StatusNotFound && strings.Contains(said.Message, "404 page not found")}
 }
 
 // Filter says which containers count. The zero Filter lets all pass.

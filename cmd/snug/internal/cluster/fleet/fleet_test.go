@@ -268,3 +268,11 @@ func TestNoKubectl(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNoPage: only what asks for sizes says that an agent without the page is of a version without sizes.
+func TestNoPage(t *testing.T) {
+	r := &refused{http.StatusNotFound, "404 Not Found: 404 page not found", true}
+	if got := whyOf(r); got.Code != finding.SilentError || got.Detail != r.text {
+		t.Errorf("%+v", got)
+	}
+}

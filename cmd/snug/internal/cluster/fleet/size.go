@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -45,7 +46,14 @@ func (k *Kubectl) AskNeeds(ctx context.Context, agents []Agent, s *Sizes) error 
 			if err == nil {
 				d, err = needs.Decode(bytes.NewReader(text))
 			}
-			if err != nil {
+			var r *refused
+			switch {
+			case err == nil:
+			case errors.Is(err, needs.ErrForeign), errors.Is(err, needs.ErrBroken):
+				why.Code = finding.SilentForeign
+			case errors.Is(err, needs.ErrVersion), errors.As(err, &r) && r.noPage:
+				why.Code = finding.SilentVersion
+			default:
 				why = whyOf(err)
 			}
 		}

@@ -53,6 +53,13 @@ type Skip struct {
 	Failed bool // a read failed: no permission would help
 }
 
+// Add adds a process, unless why is the zero Skip.
+func (s Skips) Add(why Skip, pid int) {
+	if why != (Skip{}) {
+		s[why] = append(s[why], pid)
+	}
+}
+
 // List returns the processes for a document.
 func (s Skips) List() []finding.Skipped {
 	all := []finding.Skipped{}
@@ -76,13 +83,8 @@ func (k *Looker) Each(denied Skips, match func(*proc.Process) bool, visit func(*
 			continue
 		}
 		g, err := k.look(pid, sum, match)
-		var refusal *proc.Denied
-		switch {
-		case errors.As(err, &refusal):
-			denied[Skip{Why: refusal.Hint()}] = append(denied[Skip{Why: refusal.Hint()}], pid)
-		case Unread(err) != Skip{}:
-			denied[Unread(err)] = append(denied[Unread(err)], pid)
-		case err == nil && g != nil && (g.Exe.IsGo || g.Guest.Path != ""):
+		denied.Add(Unread(err), pid)
+		if err == nil && g != nil && (g.Exe.IsGo || g.Guest.Path != "") {
 			visit(g)
 		}
 	}
@@ -91,8 +93,11 @@ func (k *Looker) Each(denied Skips, match func(*proc.Process) bool, visit func(*
 
 // Unread says why a process could not be read, if that does not say that it is none.
 func Unread(err error) Skip {
+	var refusal *proc.Denied
 	var number syscall.Errno
 	switch {
+	case errors.As(err, &refusal):
+		return Skip{Why: refusal.Hint()}
 	case errors.Is(err, proc.ErrTooMuch):
 		return Skip{Why: err.Error()}
 	case errors.Is(err, proc.ErrGone), errors.Is(err, proc.ErrNone), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), !errors.As(err, &number):

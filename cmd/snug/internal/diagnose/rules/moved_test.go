@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/diff"
+
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/rules"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 )
@@ -69,22 +71,12 @@ func TestMoved(t *testing.T) {
 	}
 	const file = "testdata/moved.tsv"
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, shown := strings.Split(b.String(), "\n"), 0
-	for i, line := range strings.Split(string(want), "\n") {
-		if (i >= len(got) || got[i] != line) && shown < 5 {
-			shown++
-			t.Errorf("line %d, want %s\ngot  %s\ngo test -update rewrites %s", i+1, line, got[min(i, len(got)-1)], file)
-		}
+	if d := diff.Diff(file, want, "go test -update writes", []byte(b.String())); err != nil || len(d) > 0 {
+		t.Errorf("%v\n%.4000s", err, d)
 	}
 }

@@ -162,9 +162,7 @@ func (w *watcher) Look() (*finding.Watch, error) {
 	for _, pid := range pids {
 		if w.known[pid] == nil && !w.self[pid] && !slices.Contains(d.Ended, pid) {
 			o := w.meet(pid)
-			if o.skip != (observe.Skip{}) {
-				denied[o.skip] = append(denied[o.skip], pid)
-			}
+			denied.Add(o.skip, pid)
 			if o.beside != nil {
 				d.Unsupported = append(d.Unsupported, *o.beside)
 			}
@@ -231,8 +229,6 @@ func (w *watcher) meet(pid int) passed {
 			e.close()
 		}
 		return passed{}
-	case isDenied:
-		o.skip.Why = denied.Hint()
 	case observe.Unread(g.Err) != observe.Skip{}:
 		o.skip = observe.Unread(g.Err)
 	case g.Err != nil, observe.Momentary(&g.Stat):

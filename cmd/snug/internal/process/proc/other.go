@@ -19,6 +19,9 @@ func Pids() ([]int, error) { return nil, ErrNotLinux }
 // ThreadTime returns 0.
 func ThreadTime() time.Duration { return 0 }
 
+// CPUTime returns 0.
+func CPUTime() time.Duration { return 0 }
+
 // Hidden returns false.
 func Hidden() bool { return false }
 

@@ -11,9 +11,14 @@ import (
 )
 
 // ThreadTime returns the CPU time of the calling thread: lock it first. 0 = unknown.
-func ThreadTime() time.Duration {
+func ThreadTime() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
+
+// CPUTime returns the CPU time of this process. 0 = unknown.
+func CPUTime() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
+
+func clock(id int32) time.Duration {
 	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+	if unix.ClockGettime(id, &t) != nil {
 		return 0
 	}
 	return time.Duration(t.Nano())

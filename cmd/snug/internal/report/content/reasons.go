@@ -4,9 +4,7 @@ package content
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -25,9 +23,6 @@ func Reason(w *finding.Why) string {
 	}
 	return metric.Readable(words(w))
 }
-
-// ReasonCodes returns the codes that Reason words.
-func ReasonCodes() []string { return slices.Sorted(maps.Keys(reasonWords)) }
 
 // at returns a number of a reason; NaN = a document lacks it.
 func at(w *finding.Why, i int) float64 {
@@ -54,8 +49,11 @@ func as(format string, each ...func(float64) string) func(*finding.Why) string {
 func integer(x float64) string    { return strconv.FormatFloat(x, 'f', 0, 64) }
 func hundredths(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 func percent(x float64) string    { return strconv.FormatFloat(100*x, 'f', 0, 64) + " %" }
-func perMille(x float64) string   { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
+func tenths(x float64) string     { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
 func upMiB(x float64) string      { return fmt.Sprintf("%.0f MiB", math.Ceil(x/(1<<20))) }
+
+// detail is the detail of a reason alone.
+func detail(w *finding.Why) string { return w.Detail }
 
 // detailed adds the detail of a reason.
 func detailed(what string) func(*finding.Why) string {
@@ -115,7 +113,7 @@ func init() { // Reason words a cause
 		finding.SizeWholeCores: func(w *finding.Why) string {
 			return "whole cores for " + hundredths(at(w, 0)) + ", which " + windows(at(w, 1), at(w, 2)) + " used at most; a limit reserves nothing"
 		},
-		finding.SizeMoreCores:     as("more than it has: %s of the periods were throttled", perMille),
+		finding.SizeMoreCores:     as("more than it has: %s of the periods were throttled", tenths),
 		finding.SizePsBusy:        as("a core more: its Ps were busy all the time"),
 		finding.SizeForRequest:    as("whole cores for the request, which a limit may not be below"),
 		finding.SizeByLimit:       detailed("by the CPU limit"),
@@ -154,7 +152,7 @@ func init() { // Reason words a cause
 		finding.SizeMates:      as("the CPU that other processes need that share its limits, %s in all: add it; their memory counts", integer),
 		finding.SizeWaited: as("what it needs where CPUs are free: threads waited %s times as long for a CPU as they ran, and collections that wait find more in use and take more CPU",
 			func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }),
-		finding.SizeThrottled:   as("the CPU that it would have used: %s of the periods were throttled", perMille),
+		finding.SizeThrottled:   as("the CPU that it would have used: %s of the periods were throttled", tenths),
 		finding.SizeUnexplained: as("what %s of memory in use were, more than its heap goal explains: they count as needed, garbage or not", upMiB),
 		finding.SizeCurveUnsure: as("the curve is uncertain: %s of the way to the heap goal was allocated between collections, and 0.7 to 1 is usual", hundredths),
 		finding.SizeBursts: func(w *finding.Why) string {
@@ -189,15 +187,15 @@ func init() { // Reason words a cause
 		finding.SizeAlsoKept: func(w *finding.Why) string {
 			return "that " + w.Of + " is too little: it kept it in " + integer(at(w, 0)) + " of " + integer(at(w, 1)) + " fresh runs"
 		},
-		finding.SizeSaid: func(w *finding.Why) string { return w.Detail },
+		finding.SizeSaid: detail,
 
 		finding.SilentPod:       detailed("the pod is not running"),
 		finding.SilentNoPort:    as("the pod has no port named metrics"),
 		finding.SilentToken:     as("it asks for a token (--auth), which the API server does not pass on"),
-		finding.SilentForbidden: func(w *finding.Why) string { return w.Detail },
+		finding.SilentForbidden: detail,
 		finding.SilentForeign:   as("what it says is no document of an agent"),
 		finding.SilentVersion:   as("it is of another version of snug, and does not say what workloads need"),
-		finding.SilentError:     func(w *finding.Why) string { return w.Detail },
+		finding.SilentError:     detail,
 
 		finding.SizeKilled:   as("may be killed: it needs %s at least", inBytes),
 		finding.SizeNearFull: as("%s were in use, near its limit", inBytes),

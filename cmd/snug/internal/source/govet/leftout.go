@@ -12,30 +12,33 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
+const bringIn = "bring it in by --tags, or by GOOS and GOARCH in the environment"
+
 // LeftOut returns why the build leaves a Go file out, for a file that is in no package that Run
-// loaded with tags, and whether other tags or another system would bring it in. It applies the rules of go help buildconstraint, for the system of go/build.
-func LeftOut(file, tags string) (why string, tagged bool) {
+// loaded with tags, and what brings it in; "" = nothing does.
+// It applies the rules of go help buildconstraint, for the system of go/build.
+func LeftOut(file, tags string) (why, hint string) {
 	dir, name := filepath.Split(file)
 	ctxt := build.Default
 	ctxt.BuildTags = strings.FieldsFunc(tags, func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case strings.HasSuffix(name, "_test.go"):
-		return "a test file, which only --tests checks", false
+		return "a test file, which only --tests checks", ""
 	case strings.HasPrefix(name, "_"), strings.HasPrefix(name, "."):
-		return "the go command ignores names that begin with _ or .", false
+		return "the go command ignores names that begin with _ or .", ""
 	}
 	if only := nameOnly(ctxt, name); only != "" {
-		return "left out by its name: " + only + " only", true
+		return "left out by its name: " + only + " only", bringIn
 	}
 	if in, err := ctxt.MatchFile(dir, name); err == nil && !in {
 		if line := buildLine(file); line != "" {
-			return "left out by its build tags: " + line, true
+			return "left out by its build tags: " + line, bringIn
 		}
 	}
 	if usesC(file) && !ctxt.CgoEnabled {
-		return `left out because it imports "C" and cgo is off`, false
+		return `left out because it imports "C" and cgo is off`, ""
 	}
-	return "in no package that the go command loads", false
+	return "in no package that the go command loads", ""
 }
 
 // nameOnly returns the system and processor that a file name such as x_linux_arm64.go is for, if

@@ -71,12 +71,12 @@ func (s *Scanner) readHeap(c *finding.Container) *finding.LastHeap {
 		ContainerNames: c.ContainerNames, PodUID: c.PodUID, ID: c.ID, Unit: c.Unit, PID: largest.PID, Name: snapshot.Short(largest.Name),
 		Memory: c.Unreclaimable.N, Limit: c.MemoryLimit.N, Holders: []finding.HeapHolder{},
 	}
-	begin := cpuTime()
+	begin := proc.CPUTime()
 	err = holding(p, proc.NewBudget(s.budgets.ctx, heapLook, nil), h)
 	if p.Same() != nil {
 		return nil // it ended meanwhile
 	}
-	h.Took = (cpuTime() - begin).Seconds()
+	h.Took = (proc.CPUTime() - begin).Seconds()
 	if err != nil {
 		h.Why = snapshot.Short(err.Error())
 	} else if len(h.Holders) == 0 {

@@ -5,19 +5,9 @@ package scan
 import (
 	"fmt"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// cpuTime returns the CPU time of this process.
-func cpuTime() time.Duration {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
-}
 
 // ownBytes returns an upper bound of this process's memory that cannot be reclaimed, with the kernel's for its open files;
 // 0 = unknown.

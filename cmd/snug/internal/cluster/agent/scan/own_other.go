@@ -4,10 +4,6 @@
 
 package scan
 
-import "time"
-
-func cpuTime() time.Duration { return 0 }
-
 func ownBytes() int64 { return 0 }
 
 func maxFiles() int { return 0 }

@@ -5,6 +5,8 @@ package scan
 import (
 	"context"
 	"time"
+
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
 // pacer limits work to a share of one CPU, so that other programs on the node need not wait.
@@ -36,7 +38,7 @@ func (p *pacer) rest(ctx context.Context) error {
 		if p.begun && now.Sub(p.at) < stint/2 {
 			return nil
 		}
-		p.at, cpu, sleep = now, cpuTime, pause
+		p.at, cpu, sleep = now, proc.CPUTime, pause
 	}
 	now := cpu()
 	if !p.begun {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/snapshot"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/tree"
+	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 )
 
 // New returns a scanner that has not scanned yet. It fails if Root cannot be read.
@@ -55,7 +56,7 @@ func (s *Scanner) Close() {
 // Scan inspects all processes once. It fails if /proc cannot be listed, or with the error
 // of ctx.
 func (s *Scanner) Scan(ctx context.Context) (*snapshot.Snapshot, error) {
-	begin, cpu := time.Now(), cpuTime()
+	begin, cpu := time.Now(), proc.CPUTime()
 	r, err := s.scan(ctx)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (s *Scanner) Scan(ctx context.Context) (*snapshot.Snapshot, error) {
 	s.keepHeaps(d, time.Now())
 	now := time.Now()
 	d.At = now.Format(time.RFC3339)
-	d.Scan.Seconds, d.Scan.CPU = now.Sub(begin).Seconds(), (cpuTime() - cpu).Seconds()
+	d.Scan.Seconds, d.Scan.CPU = now.Sub(begin).Seconds(), (proc.CPUTime() - cpu).Seconds()
 	s.trends.Add(d, now)
 	room := snapshot.Room{Files: s.bounds.files, Processes: s.most, Dropped: s.dropped}
 	return &snapshot.Snapshot{Node: d, Ended: now, Room: room, Trends: &s.trends, Samples: s.samples(d)}, nil
