@@ -137,8 +137,9 @@ func lookAt(p *proc.Process, files *Cache, memory bool) *Facts {
 		f.Stat = now
 	}
 	err := f.look(p, files, memory)
-	if err == nil {
-		err = p.Same()
+	// In the middle of an exec anything may fail: that is not an error of either program.
+	if same := p.Same(); err == nil || errors.Is(same, proc.ErrGone) {
+		err = same
 	}
 	if errors.Is(err, proc.ErrGone) {
 		return &Facts{Pid: p.Pid(), Err: err, Status: proc.Status{UID: -1}}
