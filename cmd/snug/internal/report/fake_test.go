@@ -157,7 +157,6 @@ func quick() *finding.Bench {
 		compare(1, 0, "cpu_seconds_per_op", finding.Better, .939, .011, 0), compare(2, 0, "cpu_seconds_per_op", finding.Worse, 1.139, .013, 0),
 	}
 	d.Verdict = finding.BenchVerdict{Keep: true, Text: "keep the default (GOMAXPROCS=2): 1 uses 6.1 % less CPU per request and serves 3.5 % fewer; Go's default and snug's value are the same here (2)", Cannot: cannot}
-	d.Probe = 2.5
 	d.Next = "snug bench --full"
 	return d
 }

@@ -174,7 +174,7 @@ func workloadHelp() string {
 
 // nextBench returns the command to run next.
 func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
-	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "burst", "replicas", "rounds", "window", "warmup", "seed", "objective", "full", "metric", "stdout"}, target...)
+	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "burst", "rounds", "window", "warmup", "seed", "objective", "full", "metric", "stdout"}, target...)
 	late := slices.ContainsFunc(doc.Cells, func(c finding.Cell) bool {
 		return slices.ContainsFunc(c.Rounds, func(r finding.Run) bool { return strings.Contains(r.Invalid, "generator was late") })
 	})

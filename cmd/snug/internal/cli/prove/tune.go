@@ -85,9 +85,7 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 	fs.Lookup("objective").Usage = "what better means, one `OBJECTIVE`: cpu (per request), rps, p99, wall, or auto (default): see above"
 	usage.Complete(cmd, "objective", slices.DeleteFunc(slices.Clone(lab.Objectives), func(o string) bool { return o == experiment.None })...)
 	usage.Complete(cmd, "workload", workload.Names()...)
-	for _, refused := range []string{"replicas", "rounds"} { // lab.Tune rejects these with a reason
-		fs.MarkHidden(refused)
-	}
+	fs.MarkHidden("rounds") // lab.Tune rejects it with a reason
 	u.JSONFlag(cmd.Flags())
 	lab.Sections(fs)
 	return cmd

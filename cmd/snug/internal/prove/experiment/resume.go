@@ -114,7 +114,6 @@ func (h *header) differs(now *header, path string) error {
 		{"tries are", old.tries(), d.tries()},
 		{"program (SHA-256) is", was.Program, s.Program},
 		{"request is", request(was.Request), request(s.Request)},
-		{"seconds of the stall probe are", was.Probe, s.Probe},
 		{"seconds of warm-up are", was.WarmUp, s.WarmUp},
 		{"seconds of the window are", was.Window, s.Window},
 		{"no limit is", was.NoLimit, s.NoLimit},

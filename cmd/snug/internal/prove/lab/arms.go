@@ -34,7 +34,6 @@ type sweep struct {
 	memlimit  []plan.Memory
 	sets      []setting // besides all combinations of the three above
 	Loads     []string
-	replicas  []int
 }
 
 // burst is how much unused quota a group may save: the whole quota, or a time.
@@ -238,13 +237,6 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 	snugs := at
 	snugs.Knobs = fit
 	add(experiment.LabelSnug, snugs)
-	for _, n := range s.replicas {
-		if n > 1 {
-			several := at
-			several.Replicas = n
-			add(strconv.Itoa(n)+" replicas", several)
-		}
-	}
 	for _, set := range s.sets {
 		one := at
 		one.Knobs = set.knobs

@@ -40,7 +40,6 @@ func brief(a finding.Arm, labels []string) string {
 	add("q", a.Quota)
 	add("m", a.Memory>>20)
 	add("b", a.Burst)
-	add("x", a.Replicas)
 	add("P", a.GOMAXPROCS)
 	add("GC", a.GOGC)
 	add("L", a.GOMEMLIMIT)
@@ -108,8 +107,6 @@ func TestArms(t *testing.T) {
 			[]string{"q1 m100 default", "q1 m100 L90MiB snug", "q1 m100 L1000000B"}},
 		{"burst", "--cpus 0.5 --burst 0,10ms,quota,50ms --gomaxprocs default", machine(16),
 			[]string{"q0.5 default", "q0.5 P1 snug", "q0.5 b10000", "q0.5 b50000"}},
-		{"replicas", "--cpus 1 --replicas 1,5", machine(16),
-			[]string{"q1 default+snug", "q1 x5 5 replicas"}},
 		{"the operator's setting", "--cpus 1 --gomaxprocs 4", with(plan.Env{GOMAXPROCS: "4", GOGC: "50"}),
 			[]string{"q1 default+snug", "q1 P4 GC50 current", "q1 P4"}},
 		{"the operator's setting is the default", "--cpus 1 --gomaxprocs 4", with(plan.Env{GOMAXPROCS: "2"}),

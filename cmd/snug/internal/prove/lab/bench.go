@@ -71,9 +71,6 @@ func (b *Bench) complete() error {
 	if err := b.checkTrace(builtin); err != nil {
 		return err
 	}
-	if err := b.checkReplicas(); err != nil {
-		return err
-	}
 	if err := s.check(&b.choice); err != nil {
 		return err
 	}

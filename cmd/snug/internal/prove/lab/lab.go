@@ -73,7 +73,6 @@ type Lab struct {
 	objectiveSet bool
 	RealTime     bool
 	noLimit      bool
-	noProbe      bool // stalls are not of interest
 	RecordFile   string
 	HTML         string
 	Metrics      []string
@@ -143,7 +142,7 @@ func (l *Lab) prepare() error {
 	l.runner = &runner.Runner{
 		Self: self, Command: l.Cmd, Env: nil, Load: l.loadCmd, Prepare: l.fill,
 		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
-		Probe: l.probe(), RealTime: l.RealTime, NoLimit: l.noLimit, Exec: l.Trace, Stdout: l.Stdout,
+		RealTime: l.RealTime, NoLimit: l.noLimit, Exec: l.Trace, Stdout: l.Stdout,
 	}
 	if l.Stdout != "" {
 		if err := os.MkdirAll(l.Stdout, 0o755); err != nil {
@@ -248,7 +247,7 @@ func orDefault(d, other time.Duration) time.Duration {
 func (l *Lab) setup(started time.Time) finding.Setup {
 	s := finding.Setup{
 		Version: l.Version, Started: started.UTC(), Command: append([]string{}, l.Cmd...),
-		LoadCommand: l.loadCmd, Prepare: l.fill, URL: l.addresses(), Seed: l.seed, Rounds: l.rounds, Program: l.program, Probe: l.probe().Seconds(),
+		LoadCommand: l.loadCmd, Prepare: l.fill, URL: l.addresses(), Seed: l.seed, Rounds: l.rounds, Program: l.program,
 		WarmUp: l.warmUp.Seconds(), Window: l.window.Seconds(), NoLimit: l.noLimit,
 		Objective: l.objective, Metrics: l.Metrics, Machine: l.machine, Capacities: []finding.Capacity{},
 	}
@@ -295,18 +294,6 @@ func (l *Lab) interruptible() (context.Context, context.CancelFunc) {
 		l.ctx, l.stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	}
 	return l.ctx, l.stop
-}
-
-// probeTime is how long the threads of a built-in service spin to measure the stall: six
-// periods.
-const probeTime = 600 * time.Millisecond
-
-// probe returns the time that a run spends on the stall probe.
-func (l *Lab) probe() time.Duration {
-	if len(l.Cmd)+len(l.URLs) > 0 || l.noProbe {
-		return 0
-	}
-	return probeTime
 }
 
 // runCost is what a run takes besides warm-up and window: to start, settle and stop.

@@ -119,7 +119,7 @@ func (l *Lab) duration(a finding.Arm) (time.Duration, bool) {
 }
 
 // perRun returns the time that a run under load takes.
-func (l *Lab) perRun() time.Duration { return l.warmUp + l.window + l.probe() + runCost }
+func (l *Lab) perRun() time.Duration { return l.warmUp + l.window + runCost }
 
 // firstRun returns a function that takes the progress of an experiment, and says once how long the
 // runs take that have no fixed duration: after the first of them. runs is the number of runs to do.

@@ -155,7 +155,6 @@ func (s *Size) Run() (*finding.Size, error) {
 	}
 	s.objective = experiment.None
 	s.timing(sizeRun, false)
-	s.noProbe = true
 	s.rounds = max(s.rounds, sizeRounds)
 	s.For = orDefault(s.For, sizeWatch)
 	if err := s.prepare(); err != nil {

@@ -48,7 +48,6 @@ func (t *Tune) pace() {
 	}
 	t.fixed = [2]bool{t.warmUp > 0, t.window > 0}
 	t.timing(min(tuneWindow, max(leastWindow, t.Budget/120)), false)
-	t.noProbe = true
 }
 
 func (t *Tune) Run() (*finding.Tune, error) {
@@ -93,8 +92,6 @@ func (t *Tune) input() (*search.Input, error) {
 		return nil, message.Usage("several limits, --cpus or --memory", "a program is tuned for one container: run snug tune for each")
 	case t.rounds != 0:
 		return nil, message.Usage("a search chooses the number of rounds, --rounds", "give it more time: --budget 30m")
-	case len(s.replicas) > 0:
-		return nil, message.Usage("a program is tuned for one container, --replicas", "snug bench compares replicas")
 	}
 	if err := t.checkFlags(); err != nil {
 		return nil, err

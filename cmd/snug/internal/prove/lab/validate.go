@@ -148,14 +148,6 @@ func checkConstraint(constraint, load string) error {
 	return nil
 }
 
-// checkReplicas rejects replicas of anything but built-in services.
-func (b *Bench) checkReplicas() error {
-	if len(b.Sweep.replicas) == 0 || len(b.Cmd)+len(b.URLs) == 0 && !slices.ContainsFunc(b.Sweep.Workloads, func(w string) bool { return !workload.IsService(w) }) {
-		return nil
-	}
-	return message.Usage("only built-in services have replicas, --replicas", "snug bench --workload http --replicas 1,5")
-}
-
 // checkTrace rejects --trace for anything but built-in workloads that drive themselves,
 // and selects the figures of the traces.
 func (b *Bench) checkTrace(builtin bool) error {

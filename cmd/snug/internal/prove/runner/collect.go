@@ -3,7 +3,6 @@
 package runner
 
 import (
-	"context"
 	"runtime"
 	"time"
 
@@ -12,44 +11,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
-
-// fetchStats reads the statistics of built-in services, one after the other.
-func fetchStats(ctx context.Context, urls []string) ([]workload.Stats, error) {
-	var all []workload.Stats
-	for _, url := range urls {
-		s, err := workload.FetchStats(ctx, url)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, nil
-}
-
-// between returns the sum of what the services' collectors did. The heaps need not peak
-// at the same time, so PeakHeap is an upper bound.
-func between(before, after []workload.Stats) (workload.GC, error) {
-	var sum workload.GC
-	for i := range before {
-		gc, err := workload.Between(before[i], after[i])
-		if err != nil {
-			return sum, err
-		}
-		sum.Cycles += gc.Cycles
-		sum.CPU += gc.CPU
-		sum.STW += gc.STW
-		sum.STWMax = max(sum.STWMax, gc.STWMax)
-		sum.PeakHeap += gc.PeakHeap
-	}
-	return sum, nil
-}
-
-// collected fills in what the runtime of a built-in workload counted.
-func collected(run *finding.Run, gc workload.GC, procs int) {
-	run.Procs = &procs
-	run.GCs, run.STW, run.STWMax = &gc.Cycles, &gc.STW, &gc.STWMax
-	run.GCCPU, run.PeakHeap = &gc.CPU, &gc.PeakHeap
-}
 
 // traced fills in what a program's GC trace reported in the window. before and after are
 // what the readings at its start and its end took from the trace.
@@ -70,7 +31,7 @@ func traced(run *finding.Run, before, after *workload.Traced) {
 	if after.Missed > 0 {
 		return // an unreadable line may be the one with the longest stop
 	}
-	run.STW, run.STWMax = &after.STW, &after.STWMax
+	run.STW, run.STWMax, run.GCCPU = &after.STW, &after.STWMax, &after.CPU
 	if after.Cycles > 0 {
 		run.PeakHeap = &after.PeakHeap
 	}

@@ -99,10 +99,6 @@ func TestResident(t *testing.T) {
 			if (got == nil) != (test.resident == nil) || got != nil && *got != *test.resident {
 				t.Errorf("got %v, want %v", got, test.resident)
 			}
-			all := processes{&p, &process{largest: &own}}.rss()
-			if (all == nil) != (got == nil) || all != nil && *all != *got+own {
-				t.Errorf("with another one %v", all)
-			}
 		})
 	}
 }
@@ -148,18 +144,5 @@ func TestTraced(t *testing.T) {
 				t.Errorf("stops %v, %v", run.STW, run.STWMax)
 			}
 		})
-	}
-}
-
-// TestBetween: replicas are counted together.
-func TestBetween(t *testing.T) {
-	before := []workload.Stats{{PID: 1}, {PID: 2, NumGC: 10, STW: 1}}
-	after := []workload.Stats{{PID: 1, NumGC: 3, STW: 0.5, PeakHeap: 100}, {PID: 2, NumGC: 14, STW: 1.25, PeakHeap: 50}}
-	gc, err := between(before, after)
-	if err != nil || gc.Cycles != 7 || gc.STW != 0.75 || gc.PeakHeap != 150 {
-		t.Errorf("%+v, %v", gc, err)
-	}
-	if _, err := between(after, before); err == nil {
-		t.Error("in the wrong order and no error")
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// reading is one look at the programs in a window that is counted in slices.
+// reading is one look at the program in a window that is counted in slices.
 type reading struct {
 	counters
-	resident *int64 // sum of the programs' resident sets, in bytes
+	resident *int64 // the program's resident set, in bytes
 }
 
-// course reads the counters of programs at the end of each slice of a window. Nil reads nothing.
+// course reads the counters of a program at the end of each slice of a window. Nil reads nothing.
 type course struct {
 	ramp     finding.Ramp // or the same number of users all the time
 	slices   int
-	ps       processes
+	p        *process  // nil = only the load generator's figures are known
 	readings []reading // one for each slice but the last
 	resident *int64    // at the end of the last
 	stop     context.CancelFunc
@@ -33,9 +33,8 @@ type course struct {
 }
 
 // follow begins to read, if the load is a ramp or the window is counted in slices. The window begins now.
-// ps may be empty: then only the load generator's figures are known.
-func (r *Runner) follow(ctx context.Context, arm finding.Arm, ps processes) *course {
-	c := &course{ps: ps, slices: r.Slices, ended: make(chan struct{})}
+func (r *Runner) follow(ctx context.Context, arm finding.Arm, p *process) *course {
+	c := &course{p: p, slices: r.Slices, ended: make(chan struct{})}
 	ramp, ok := finding.ParseRamp(arm.Load)
 	switch {
 	case ok:
@@ -53,7 +52,7 @@ func (r *Runner) follow(ctx context.Context, arm finding.Arm, ps processes) *cou
 	began := time.Now()
 	go func() {
 		defer close(c.ended)
-		for i := 1; i < c.slices && len(ps) > 0; i++ {
+		for i := 1; i < c.slices && p != nil; i++ {
 			pause(ctx, time.Until(began.Add(c.ramp.Over*time.Duration(i)/time.Duration(c.slices))))
 			if ctx.Err() != nil {
 				return
@@ -64,19 +63,14 @@ func (r *Runner) follow(ctx context.Context, arm finding.Arm, ps processes) *cou
 	return c
 }
 
-func (c *course) read() reading { return reading{readCounters(c.ps), residentSets(c.ps)} }
+func (c *course) read() reading { return reading{readCounters(c.p), c.p.resident()} }
 
-// residentSets returns the sum of the programs' resident sets in bytes; nil if one is unknown.
-func residentSets(ps processes) *int64 {
-	sum := new(int64)
-	for _, p := range ps {
-		var n *int64
-		if b := kibibytes(read(path.Join("/proc", strconv.Itoa(p.child.PID()), "status")), "VmRSS:"); b > 0 {
-			n = &b
-		}
-		add(&sum, n)
+// resident returns the program's resident set in bytes; nil if it is unknown.
+func (p *process) resident() *int64 {
+	if n := kibibytes(read(path.Join("/proc", strconv.Itoa(p.child.PID()), "status")), "VmRSS:"); n > 0 {
+		return &n
 	}
-	return sum
+	return nil
 }
 
 // end stops reading. It may be called more than once.
@@ -86,8 +80,8 @@ func (c *course) end() {
 	}
 	c.stop()
 	<-c.ended
-	if c.resident == nil && len(c.ps) > 0 {
-		c.resident = residentSets(c.ps)
+	if c.resident == nil && c.p != nil {
+		c.resident = c.p.resident()
 	}
 }
 
@@ -120,7 +114,7 @@ func (c *course) traced(last *workload.Traced) *workload.Traced {
 }
 
 // timeline returns the course of a run. a and b are the counters before and after the window; without
-// programs they are not used.
+// program they are not used.
 func (c *course) timeline(a, b counters, slices []load.Slice) *finding.Timeline {
 	n := c.slices
 	t := &finding.Timeline{Step: c.ramp.Over.Seconds() / float64(n)}
@@ -139,7 +133,7 @@ func (c *course) timeline(a, b counters, slices []load.Slice) *finding.Timeline 
 		switch {
 		case i < len(c.readings):
 			now = c.readings[i]
-		case i == n-1 && len(c.readings) == n-1 && len(c.ps) > 0:
+		case i == n-1 && len(c.readings) == n-1 && c.p != nil:
 			now = reading{b, c.resident}
 		}
 		counted(t, before, now)

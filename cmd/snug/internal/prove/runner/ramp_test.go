@@ -24,7 +24,7 @@ func TestTimeline(t *testing.T) {
 			usage:   cgrun.Usage{CPUTime: &cpu, Periods: &periods, ThrottledPeriods: &throttled}, trace: &gc,
 		}
 	}
-	c := &course{ramp: finding.Ramp{From: 10, To: 30, Over: 10 * time.Second}, slices: 10, ps: processes{nil}, resident: new(int64(4 << 20))}
+	c := &course{ramp: finding.Ramp{From: 10, To: 30, Over: 10 * time.Second}, slices: 10, p: new(process), resident: new(int64(4 << 20))}
 	c.readings = []reading{
 		{at(1, time.Second, 20, 5, workload.Traced{Cycles: 3, CPU: .5}), new(int64(1 << 20))},
 		{at(2.5, 4*time.Second, 35, 5, workload.Traced{Cycles: 1, Missed: 1, CPU: .1}), nil}, // late

@@ -34,15 +34,6 @@ func (p *process) sampleRSS() {
 	}
 }
 
-// rss returns the sum of their largest resident sets; nil if one is unknown.
-func (ps processes) rss() *int64 {
-	sum := new(int64)
-	for _, p := range ps {
-		add(&sum, p.rss())
-	}
-	return sum
-}
-
 // highWater returns the largest resident set of a process so far, in bytes; 0 if it
 // cannot be read.
 func highWater(pid string) int64 {

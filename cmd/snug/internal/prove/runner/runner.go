@@ -52,12 +52,11 @@ type Runner struct {
 	WarmUp time.Duration // discarded
 	Window time.Duration // measured
 	Slices int           // in which the window of a closed loop is counted too; 0 is none
-	Probe  time.Duration // of the stall probe of built-in workloads; 0 is none
 
 	RealTime bool // the load generator becomes SCHED_RR
 	Own      bool // no cgroup is made: the container's own limits apply
 	NoLimit  bool // no cgroup is made, and nothing is enforced
-	Trace    bool // ask a user's program for a GC trace on its stderr
+	Trace    bool // ask the program for a GC trace on its stderr
 	Exec     bool // take an execution trace of a built-in workload that drives itself
 
 	// Stdout is a directory for the whole stdout of each batch run; "" is none.

@@ -32,31 +32,33 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	}
 	args := workload.Args(t.Arm.Workload, o)
 	p, err := r.start(ctx, t.Arm, launch{
-		args: append([]string{r.Self}, args...), protocol: true,
-		env: environment(r.base(), t.Arm.Knobs, false, true),
+		args: append([]string{r.Self}, args...), protocol: true, trace: true,
+		env: environment(r.base(), t.Arm.Knobs, true, true),
 	})
 	if err != nil {
 		return err
 	}
-	defer processes{p}.cleanUp(&err)
+	defer p.cleanUp(&err)
 	run.Confined = p.confinement()
 
 	stop := context.AfterFunc(ctx, func() { p.stdout.Close() }) // unblocks ReadEvents
 	defer stop()
 	events := workload.ReadEvents(p.stdout)
-	if _, err := expect(events, "warm"); err != nil {
-		return processes{p}.died(ctx, run, "in its warm-up", err)
+	warm, err := events.Next("warm")
+	if err != nil {
+		return p.died(ctx, run, "in its warm-up", err)
 	}
 	pause(ctx, settle)
-	a := readCounters(processes{p})
+	a := readCounters(p)
 	if _, err := io.WriteString(p.stdin, "go\n"); err != nil {
-		return processes{p}.died(ctx, run, "before the window", err)
+		return p.died(ctx, run, "before the window", err)
 	}
-	res, err := expect(events, "done")
+	done, err := events.Next("done")
 	if err != nil {
-		return processes{p}.died(ctx, run, "in the window", err)
+		return p.died(ctx, run, "in the window", err)
 	}
-	b := readCounters(processes{p})
+	res := done.Result
+	b := readCounters(p)
 	run.Window, run.Ops = res.Seconds, res.Ops
 	if workload.IsBatch(t.Arm.Workload) {
 		run.Wall = &res.Seconds
@@ -68,7 +70,8 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	run.Latency = res.Latency
 	run.Note, run.Counts = res.Note, res.Counts
 	account(run, a, b, new(0.0))
-	collected(run, res.GC, res.Stats.GOMAXPROCS)
+	run.Procs = &warm.Procs
+	traced(run, a.trace, b.trace)
 	if res.Probe != nil {
 		run.Stall = stall(*res.Probe, t.Arm.Quota, run.Confined.PeriodMicros)
 	}
@@ -78,18 +81,6 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 		run.Reported, err = readTrace(ctx, o.Trace)
 	}
 	return err
-}
-
-// expect waits for an event of this name.
-func expect(events *workload.Events, name string) (*workload.Result, error) {
-	e, err := events.Next()
-	switch {
-	case err != nil:
-		return nil, err
-	case e.Event != name || name == "done" && e.Result == nil:
-		return nil, fmt.Errorf("a workload said %q instead of %q", e.Event, name)
-	}
-	return e.Result, nil
 }
 
 // batch runs a user's command to its end.
@@ -110,7 +101,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	if err != nil {
 		return err
 	}
-	defer processes{p}.cleanUp(&err)
+	defer p.cleanUp(&err)
 	run.Confined = p.confinement()
 	if r.Long != nil && !benchmarks {
 		long := time.AfterFunc(LongRun, r.Long)
@@ -130,7 +121,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	}
 	wall := p.over.Sub(p.began).Seconds()
 	run.Window, run.Wall, run.Ops = wall, &wall, 1
-	after := readCounters(processes{p})
+	after := readCounters(p)
 	zero := counters{machine: before, usage: p.child.AtStart, trace: new(workload.Traced)}
 	account(run, zero, after, new(0.0))
 	traced(run, zero.trace, after.trace)

@@ -13,47 +13,39 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// service starts a server, or several that share the arm's limits, and loads it.
+// service starts a server and loads it.
 func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
 	builtin := len(r.Command) == 0
 	if url, ok := busy(r.Request.URLs); ok && !builtin {
-		return &PortError{&TargetError{"something listens already, " + Redacted(url), "end it, or give the program another port: snug would measure the wrong one"}}
+		return &PortError{&TargetError{"something listens already, " + Redacted(url),
+			"end it, or give the program another port: snug would measure the wrong one"}}
 	}
-	_, ramp := finding.ParseRamp(t.Arm.Load)
-	l := launch{args: r.Command, trace: r.Trace && !builtin || ramp && builtin, protocol: builtin}
+	l := launch{args: r.Command, trace: r.Trace || builtin, protocol: builtin}
 	if builtin {
-		l.args = append([]string{r.Self}, workload.Args(t.Arm.Workload, workload.Options{UntilEOF: true})...)
+		l.args = append([]string{r.Self}, workload.Args(t.Arm.Workload, workload.Options{})...)
 	}
 	l.env = environment(r.base(), t.Arm.Knobs, l.trace, builtin)
-	share, n := t.Arm, max(1, t.Arm.Replicas)
-	share.Quota /= float64(n)
-	share.Memory /= int64(n)
-	share.Burst /= int64(n)
-	var all processes
-	defer func() { all.cleanUp(&err) }() // a closure, to include those started below
-	urls := r.Request.URLs
-	for i := range n {
-		p, err := r.start(ctx, share, l)
-		if err != nil {
-			return err
-		}
-		all = append(all, p)
-		if builtin {
-			var url string
-			url, err = p.listening(ctx, r.Ready)
-			urls = append(urls[:i:i], url)
-		} else {
-			err = p.awaitURLs(ctx, urls, r.Ready)
-		}
-		if err != nil {
-			return all.died(ctx, run, "before it listened", err)
-		}
+	p, err := r.start(ctx, t.Arm, l)
+	if err != nil {
+		return err
 	}
-	run.Confined = all[0].confinement()
-	alive, cancel := all.whileAlive(ctx)
+	defer p.cleanUp(&err)
+	urls := r.Request.URLs
+	if builtin {
+		var e workload.Event
+		e, err = p.listening(ctx, r.Ready)
+		urls, run.Procs = []string{e.URL}, &e.Procs
+	} else {
+		err = p.awaitURLs(ctx, urls, r.Ready)
+	}
+	if err != nil {
+		return p.died(ctx, run, "before it listened", err)
+	}
+	run.Confined = p.confinement()
+	alive, cancel := p.whileAlive(ctx)
 	defer cancel()
 	if err := r.prepare(alive, t); err != nil {
-		return all.died(ctx, run, "while it was prepared", err)
+		return p.died(ctx, run, "while it was prepared", err)
 	}
 	d, err := r.driver(ctx, t, urls)
 	if err != nil {
@@ -61,54 +53,30 @@ func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.R
 	}
 	defer d.close()
 	if err := d.warm(alive); err != nil {
-		return all.died(ctx, run, "in the warm-up", err)
-	}
-	if builtin {
-		if err := r.probe(ctx, share, urls[0], run); err != nil {
-			return all.died(ctx, run, "in the stall probe", err)
-		}
+		return p.died(ctx, run, "in the warm-up", err)
 	}
 	pause(ctx, settle)
-	var before []workload.Stats
-	if builtin {
-		if before, err = fetchStats(ctx, urls); err != nil {
-			return all.died(ctx, run, "before the window", err)
-		}
-	}
-	a := readCounters(all)
-	course := r.follow(alive, t.Arm, all)
+	a := readCounters(p)
+	course := r.follow(alive, t.Arm, p)
 	defer course.end()
-	if err := r.watched(alive, all[0].child.PID(), d.measure); err != nil {
-		return all.died(ctx, run, "in the window", err)
+	if err := r.watched(alive, p.child.PID(), d.measure); err != nil {
+		return p.died(ctx, run, "in the window", err)
 	}
 	course.end()
-	b := readCounters(all)
+	b := readCounters(p)
 	course.record(run, a, b, slicesOf(d))
 	b.trace = course.traced(b.trace)
 	if err := d.result(run); err != nil {
-		return all.died(ctx, run, "in the window", err)
+		return p.died(ctx, run, "in the window", err)
 	}
 	account(run, a, b, run.Generator.CPU)
 	traced(run, a.trace, b.trace)
-	if all.ended() {
-		return all.died(ctx, run, "in the window", nil)
+	if p.ended() {
+		return p.died(ctx, run, "in the window", nil)
 	}
-	if builtin {
-		after, err := fetchStats(ctx, urls)
-		if err != nil {
-			return all.died(ctx, run, "after the window", err)
-		}
-		gc, err := between(before, after)
-		if err != nil {
-			return err
-		}
-		collected(run, gc, after[0].GOMAXPROCS)
-	}
-	for _, p := range all {
-		run.Exit = firstOf(run.Exit, p.stop(ctx))
-	}
-	run.MaxRSS = all.rss()
-	return d.unanswered(run, all[0].name)
+	run.Exit = p.stop(ctx)
+	run.MaxRSS = p.rss()
+	return d.unanswered(run, p.name)
 }
 
 // watched loads a service while Watch looks at a process of it, and waits for both. A load that fails ends the watch.
@@ -131,24 +99,22 @@ func (r *Runner) watched(ctx context.Context, pid int, load func(context.Context
 	return err
 }
 
-// listening waits for the line in which a built-in service prints its URL.
-func (p *process) listening(ctx context.Context, limit time.Duration) (string, error) {
-	type answer struct {
-		url string
-		err error
-	}
-	said := make(chan answer, 1)
+// listening waits for the event in which a built-in service says its URL.
+func (p *process) listening(ctx context.Context, limit time.Duration) (workload.Event, error) {
+	var e workload.Event
+	var err error
+	said := make(chan struct{})
 	go func() {
-		url, err := workload.ReadListening(p.stdout)
-		said <- answer{url, err}
+		defer close(said)
+		e, err = workload.ReadEvents(p.stdout).Next("listening")
 	}()
 	select {
-	case a := <-said:
-		return a.url, a.err
+	case <-said:
+		return e, err
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return workload.Event{}, ctx.Err()
 	case <-time.After(limit):
-		return "", p.notListening("", limit)
+		return workload.Event{}, p.notListening("", limit)
 	}
 }
 
@@ -195,20 +161,6 @@ func busy(urls []string) (string, bool) {
 	return "", false
 }
 
-// probe measures how long spinning threads are throttled, one for each of the program's
-// Ps.
-func (r *Runner) probe(ctx context.Context, arm finding.Arm, url string, run *finding.Run) error {
-	if r.Probe <= 0 || arm.Quota == 0 {
-		return nil
-	}
-	res, err := workload.FetchProbe(ctx, url, 0, r.Probe)
-	if err != nil {
-		return err
-	}
-	run.Stall = stall(res, arm.Quota, run.Confined.PeriodMicros)
-	return nil
-}
-
 // remote loads a service that already runs.
 func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Run) error {
 	for _, url := range r.Request.URLs {
@@ -237,11 +189,4 @@ func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Ru
 	}
 	run.Noise = noise(a, readMachine(), nil)
 	return d.unanswered(run, "the service")
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -15,10 +15,8 @@ func (r *Runner) Check(a finding.Arm) error {
 	if r.NoLimit || r.Own || len(r.Command) == 0 && len(r.Request.URLs) > 0 {
 		return nil
 	}
-	n := max(1, a.Replicas)
 	spec := cgrun.Spec{
-		Args: []string{r.Self}, CPUs: a.Quota / float64(n), BurstMicros: a.Burst / int64(n),
-		MemoryBytes: a.Memory / int64(n), Weight: weight,
+		Args: []string{r.Self}, CPUs: a.Quota, BurstMicros: a.Burst, MemoryBytes: a.Memory, Weight: weight,
 	}
 	return spec.Check()
 }

@@ -3,10 +3,11 @@
 package workload
 
 import (
-	"errors"
-	"flag"
+	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
+	"time"
 )
 
 // ChildMain makes this process a workload if its first argument is "workload", and then
@@ -16,49 +17,45 @@ func ChildMain() {
 	if len(os.Args) < 2 || os.Args[1] != "workload" {
 		return
 	}
-	os.Exit(childMain(os.Args[2:]))
-}
-
-func childMain(args []string) int {
-	if len(args) == 0 {
-		return fail(2, errors.New("which? one of: "+list()))
-	}
-	e, ok := find(args[0])
-	if !ok {
-		return fail(2, fmt.Errorf("%q is none of: %s", args[0], list()))
-	}
-	o, err := e.parse(args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		names, _ := e.all()
-		fmt.Printf("%s: %s\n", e.name, e.what)
-		for _, n := range names {
-			fmt.Println("  --" + n)
-		}
-		return 0
-	}
+	e, o, err := parse(os.Args[2:])
 	if err != nil {
-		return fail(2, fmt.Errorf("%s: %w", e.name, err))
+		os.Exit(fail(2, err))
 	}
 	if e.kind == service {
-		err = serve(e.name, o)
+		err = serve(e.name)
 	} else {
 		err = drive(e.name, e.make(o), o)
 	}
 	if err != nil {
-		return fail(1, err)
+		os.Exit(fail(1, err))
 	}
-	return 0
+	os.Exit(0)
 }
 
-func list() string {
-	text := ""
-	for i, n := range Names() {
-		if i > 0 {
-			text += ", "
-		}
-		text += n
+// Args returns the arguments, without the program's name, that make the snug binary the
+// workload.
+func Args(name string, o Options) []string {
+	text, _ := json.Marshal(o) // of plain fields: it cannot fail
+	return []string{"workload", name, string(text)}
+}
+
+// parse is the inverse of Args. Without options it returns the workload's own.
+func parse(args []string) (entry, Options, error) {
+	if len(args) == 0 || len(args) > 2 {
+		return entry{}, Options{}, fmt.Errorf("which? one of: %s", strings.Join(Names(), ", "))
 	}
-	return text
+	e, ok := find(args[0])
+	if !ok {
+		return entry{}, Options{}, fmt.Errorf("%q is none of: %s", args[0], strings.Join(Names(), ", "))
+	}
+	o := e.defaults
+	o.Warm, o.Window = time.Second, 4*time.Second
+	if len(args) == 2 {
+		if err := json.Unmarshal([]byte(args[1]), &o); err != nil {
+			return entry{}, Options{}, fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return e, o, nil
 }
 
 func fail(code int, err error) int {

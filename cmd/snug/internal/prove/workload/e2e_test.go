@@ -84,7 +84,7 @@ func confined(t *testing.T, quota float64, env string) (procs int, follows bool)
 		}
 	}()
 	events := ReadEvents(out)
-	if e, err := events.Next(); err != nil || e.Event != "warm" {
+	if e, err := events.Next("warm"); err != nil {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", child.PID()))
@@ -101,9 +101,9 @@ func confined(t *testing.T, quota float64, env string) (procs int, follows bool)
 		}
 	}
 	io.WriteString(in, "go\n")
-	e, err := events.Next()
-	if err != nil || e.Event != "done" {
+	e, err := events.Next("done")
+	if err != nil {
 		t.Fatalf("%+v, %v", e, err)
 	}
-	return e.Result.Stats.GOMAXPROCS, follows
+	return e.Procs, follows
 }

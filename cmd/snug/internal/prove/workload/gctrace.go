@@ -37,9 +37,8 @@ type Traced struct {
 	// CPU is the time that Ps spent on the collections, in seconds: assists and idle Ps too, and time
 	// in which the kernel held a thread back.
 	CPU float64
-	// PeakHeap is the largest heap at the end of marking, HeapLive what the last cycle
-	// marked; in bytes, rounded down to MiB by the runtime.
-	PeakHeap, HeapLive int64
+	// PeakHeap is the largest heap at the end of marking, in bytes, rounded down to MiB by the runtime.
+	PeakHeap int64
 	// Procs is GOMAXPROCS at the last cycle; 0 if there was none.
 	Procs int
 }
@@ -88,7 +87,7 @@ func (a Traced) Plus(b Traced) Traced {
 	b.CPU += a.CPU
 	b.PeakHeap = max(b.PeakHeap, a.PeakHeap)
 	if b.Procs == 0 {
-		b.HeapLive, b.Procs = a.HeapLive, a.Procs
+		b.Procs = a.Procs
 	}
 	return b
 }
@@ -111,7 +110,6 @@ func (t *GCTrace) line(s string) {
 	sum.CPU += c.cpu / 1000
 	sum.STWMax = max(sum.STWMax, c.phases[0]/1000, c.phases[2]/1000)
 	sum.PeakHeap = max(sum.PeakHeap, c.heaps[1]<<20)
-	sum.HeapLive = c.heaps[2] << 20
 	sum.Procs = c.procs
 }
 

@@ -3,17 +3,14 @@
 package workload
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
-	"strconv"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -34,24 +31,19 @@ type server struct {
 	backURL     string
 	work        jobs
 	running     atomic.Int64 // requests in progress
-	probing     sync.Mutex
 }
 
-// serve runs service name until SIGTERM, or with o.UntilEOF until the end of stdin.
-func serve(name string, o Options) error {
+// serve runs a service until SIGTERM, or the end of stdin.
+func serve(name string) error {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, os.Interrupt, syscall.SIGTERM)
-	if o.UntilEOF {
-		go func() {
-			in := bufio.NewScanner(os.Stdin)
-			for in.Scan() {
-			}
-			end <- os.Interrupt
-		}()
-	}
-	front, err := net.Listen("tcp", o.Addr)
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		end <- os.Interrupt
+	}()
+	front, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err) // listen tcp 127.0.0.1:80: bind: address already in use
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	back, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +53,7 @@ func serve(name string, o Options) error {
 	failed := make(chan error, 2)
 	go func() { failed <- s.back.Serve(back) }()
 	go func() { failed <- s.front.Serve(front) }()
-	if _, err := fmt.Printf("%shttp://%s/\n", greeting, front.Addr()); err != nil {
+	if err := send(Event{Event: "listening", URL: "http://" + front.Addr().String() + "/"}); err != nil {
 		return err
 	}
 	select {
@@ -85,8 +77,6 @@ func newServer(work jobs, backAddr string) *server {
 	s.back.Handler = back
 	front := http.NewServeMux()
 	front.HandleFunc("GET /{$}", s.answer)
-	front.HandleFunc("GET /-/stats", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, readStats()) })
-	front.HandleFunc("GET /-/probe", s.answerProbe)
 	s.front.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.running.Add(1)
 		defer s.running.Add(-1)
@@ -133,34 +123,6 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, reply)
-	heap.tick()
-}
-
-// maxProbe bounds a probe in seconds: its record of gaps is allocated before it starts.
-const maxProbe = 60
-
-func (s *server) answerProbe(w http.ResponseWriter, r *http.Request) {
-	threads, err := strconv.Atoi(r.FormValue("threads"))
-	seconds, err2 := strconv.ParseFloat(r.FormValue("seconds"), 64)
-	if err = errors.Join(err, err2); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	if !(seconds > 0 && seconds <= maxProbe) {
-		http.Error(w, fmt.Sprintf("seconds is %g, want more than 0 and at most %d", seconds, maxProbe), http.StatusBadRequest)
-		return
-	}
-	if !s.probing.TryLock() {
-		http.Error(w, "another probe is running", http.StatusConflict)
-		return
-	}
-	defer s.probing.Unlock()
-	p, err := probe(threads, time.Duration(seconds*float64(time.Second)))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	writeJSON(w, p)
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

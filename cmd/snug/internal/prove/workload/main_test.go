@@ -9,9 +9,11 @@ package workload
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 	"time"
 
@@ -21,7 +23,22 @@ import (
 func TestMain(m *testing.M) {
 	cgrun.ChildMain()
 	ChildMain()
+	if len(os.Args) == 2 && os.Args[1] == "collect" {
+		collect()
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
+}
+
+// collect makes garbage and says what the runtime counted.
+func collect() {
+	var live [][]byte
+	for range 100_000 {
+		live = append(live[:len(live)%100], make([]byte, 1024))
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	json.NewEncoder(os.Stdout).Encode(m)
 }
 
 // child is this binary as a workload.
@@ -77,11 +94,11 @@ func (c *child) result() *Result {
 
 func (c *child) expect(events *Events, word string) Event {
 	c.t.Helper()
-	e, err := events.Next()
-	if err != nil || e.Event != word {
+	e, err := events.Next(word)
+	if err != nil {
 		c.cmd.Process.Kill()
 		c.cmd.Wait()
-		c.t.Fatalf("%v: got event %q, %v; want %q; stderr: %s", c.cmd.Args[1:], e.Event, err, word, c.stderr.Bytes())
+		c.t.Fatalf("%v: %v; want %q; stderr: %s", c.cmd.Args[1:], err, word, c.stderr.Bytes())
 	}
 	return e
 }
@@ -105,11 +122,5 @@ func (c *child) wait(code int) string {
 // listening waits for a service and returns its address.
 func (c *child) listening() string {
 	c.t.Helper()
-	url, err := ReadListening(c.stdout)
-	if err != nil {
-		c.cmd.Process.Kill()
-		c.cmd.Wait()
-		c.t.Fatalf("%v: %v; stderr: %s", c.cmd.Args[1:], err, c.stderr.Bytes())
-	}
-	return url
+	return c.expect(ReadEvents(c.stdout), "listening").URL
 }

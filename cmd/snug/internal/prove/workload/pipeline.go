@@ -56,7 +56,6 @@ func (p *pipeline) measure(d time.Duration, r *record) error {
 				use(mix(uint64(start.UnixNano()), turns(stageWork)))
 				r.latency.add(time.Since(start))
 				n++
-				heap.tick()
 			}
 			mu.Lock()
 			r.ops += n

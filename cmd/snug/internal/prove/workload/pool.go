@@ -82,9 +82,6 @@ func (t *tasks) run(n int, r *record) error {
 				done.Add(1)
 			}
 		})
-		if i%64 == 0 {
-			heap.tick()
-		}
 	}
 	wg.Wait()
 	r.ops = done.Load()

@@ -7,14 +7,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
-// Event is a line of a self-driven workload's stdout.
+// Event is a line of a workload's stdout.
 type Event struct {
-	Event  string  `json:"event"` // warm, done
+	Event  string  `json:"event"` // listening, warm, done
+	URL    string  `json:"url,omitempty"`
+	Procs  int     `json:"gomaxprocs"`
 	Result *Result `json:"result,omitempty"`
 }
 
@@ -37,20 +38,17 @@ type Result struct {
 	Counts map[string]int64 `json:"counts,omitempty"`
 	Probe  *Probe           `json:"probe,omitempty"` // of workload probe
 	Note   string           `json:"note,omitempty"`  // a warning for readers of the numbers
-
-	GC    GC    `json:"gc"`    // in the window
-	Stats Stats `json:"stats"` // at its end
 }
 
-// Events reads the events of a self-driven workload.
+// Events reads the events of a workload.
 type Events struct{ in *bufio.Reader }
 
 // ReadEvents returns the events that arrive on r, the workload's stdout.
 func ReadEvents(r io.Reader) *Events { return &Events{bufio.NewReader(r)} }
 
-// Next waits for the next event. It returns io.EOF if the workload ended instead; its
-// exit code and stderr then explain why. To stop waiting, end the workload.
-func (e *Events) Next() (Event, error) {
+// Next waits for the next event, which must be the one wanted. It returns io.EOF if the workload
+// ended instead; its exit code and stderr then explain why. To stop waiting, end the workload.
+func (e *Events) Next(want string) (Event, error) {
 	line, err := e.in.ReadBytes('\n')
 	if err != nil {
 		if err == io.EOF && len(line) > 0 {
@@ -62,24 +60,8 @@ func (e *Events) Next() (Event, error) {
 	if err := json.Unmarshal(line, &v); err != nil {
 		return Event{}, fmt.Errorf("workload said %.60q: %w", line, err)
 	}
-	if v.Event != "warm" && (v.Event != "done" || v.Result == nil) {
-		return Event{}, fmt.Errorf("workload said %.60q: no event", line)
+	if v.Event != want || want == "done" && v.Result == nil || want == "listening" && v.URL == "" {
+		return Event{}, fmt.Errorf("workload said %.60q instead of %s", line, want)
 	}
 	return v, nil
-}
-
-const greeting = "listening "
-
-// ReadListening waits for the line that a service prints once it serves, and returns its
-// address: http://127.0.0.1:40000/. It returns io.EOF if the service ended instead.
-func ReadListening(r io.Reader) (string, error) {
-	line, err := bufio.NewReader(r).ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), greeting)
-	if !ok {
-		return "", fmt.Errorf("service said %.60q, want %q", line, greeting+"URL")
-	}
-	return url, nil
 }

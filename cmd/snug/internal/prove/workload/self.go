@@ -47,7 +47,6 @@ func drive(name string, p program, o Options) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	runtime.GC() // the window must not pay for the garbage of the warm-up
-	before := readStats()
 	if err := send(Event{Event: "warm"}); err != nil {
 		return err
 	}
@@ -64,14 +63,9 @@ func drive(name string, p program, o Options) error {
 	if err = errors.Join(err, ended()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	after := readStats()
-	gc, err := Between(before, after)
-	if err != nil {
-		return err
-	}
 	result := &Result{
 		Workload: name, Ops: r.ops, Seconds: took.Seconds(),
-		Counts: r.counts, Probe: r.probe, Note: r.note, GC: gc, Stats: after,
+		Counts: r.counts, Probe: r.probe, Note: r.note,
 	}
 	if r.latency != nil {
 		r.latency.fill(result)
@@ -120,6 +114,7 @@ func listen(start chan<- struct{}, done *atomic.Bool) {
 }
 
 func send(e Event) error {
+	e.Procs = runtime.GOMAXPROCS(0)
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err

@@ -5,11 +5,10 @@
 package workload
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,22 +66,6 @@ func stopIn(t *testing.T, window time.Duration) *Probe {
 	return p
 }
 
-func TestHTTPPortInUse(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c := start(t, "http", Options{Addr: l.Addr().String()})
-	if url, err := ReadListening(c.stdout); err != io.EOF {
-		t.Errorf("listening at %q, %v", url, err)
-	}
-	want := "snug workload: http: listen tcp " + l.Addr().String() + ": bind: address already in use\n"
-	if text := c.wait(1); text != want {
-		t.Errorf("stderr %q, want %q", text, want)
-	}
-}
-
 func TestHTTPEnds(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -102,56 +85,43 @@ func TestHTTPEnds(t *testing.T) {
 	}
 }
 
-// TestHTTPFinishes: a request in progress at SIGTERM is answered.
+// TestHTTPFinishes: a request in progress at the end is answered.
 func TestHTTPFinishes(t *testing.T) {
-	t.Parallel()
-	line := ""
-	for range 5 {
-		if line = lastAnswer(t); !strings.Contains(line, "409") { // the two probes overlapped
-			break
-		}
+	asked, answer := make(chan bool), make(chan bool)
+	back := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- true
+		<-answer
+		io.WriteString(w, "[]")
+	}))
+	defer back.Close()
+	s := newServer(newJobs(false), back.Listener.Addr().String())
+	front := httptest.NewUnstartedServer(nil)
+	go s.front.Serve(front.Listener)
+	status := make(chan int)
+	go func() {
+		code, _ := get(t, "http://"+front.Listener.Addr().String()+"/")
+		status <- code
+	}()
+	<-asked
+	ended := make(chan error)
+	go func() { ended <- s.stop(time.Minute) }()
+	select {
+	case err := <-ended:
+		t.Errorf("ended before the answer: %v", err)
+	case <-time.After(50 * time.Millisecond):
 	}
-	if !strings.Contains(line, "200") {
-		t.Errorf("%q", line)
+	close(answer)
+	if code := <-status; code != 200 {
+		t.Errorf("status %d", code)
 	}
-}
-
-// lastAnswer returns the status line of a request that was in progress at SIGTERM.
-func lastAnswer(t *testing.T) string {
-	t.Helper()
-	c := start(t, "http", Options{}, "GOMAXPROCS=2")
-	addr := strings.Trim(strings.TrimPrefix(c.listening(), "http:"), "/")
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	// Only the probe takes long enough. It is in progress once another one is rejected
-	// because of it.
-	fmt.Fprintf(conn, "GET /-/probe?threads=1&seconds=2 HTTP/1.1\r\nHost: x\r\n\r\n")
-	for over := time.Now().Add(2 * time.Second); time.Now().Before(over); time.Sleep(10 * time.Millisecond) {
-		if code, _ := get(t, "http://"+addr+"/-/probe?threads=3&seconds=1"); code == http.StatusConflict {
-			break
-		}
-	}
-	c.cmd.Process.Signal(syscall.SIGTERM)
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
+	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	c.wait(0)
-	return line
 }
 
 func TestHTTPUntilEOF(t *testing.T) {
 	t.Parallel()
-	c := start(t, "http", Options{UntilEOF: true})
+	c := start(t, "http", Options{})
 	get(t, c.listening())
 	c.end(0)
-
-	c = start(t, "http", Options{})
-	url := c.listening()
-	c.stdin.Close()
-	time.Sleep(100 * time.Millisecond)
-	get(t, url) // still serving
 }

@@ -13,15 +13,14 @@
 //
 // A service (http, http/gc) prints
 //
-//	listening http://127.0.0.1:40000/
+//	{"event":"listening","url":"http://127.0.0.1:40000/","gomaxprocs":2}
 //
-// on stdout once it serves. It answers GET / with work, and has /-/stats ([Stats]) and
-// /-/probe ([Probe]) on the same port, like a program's debug endpoints. On SIGTERM it
+// on stdout once it serves, and answers GET / with work. On SIGTERM and at the end of stdin it
 // stops listening, finishes the requests in progress and exits with 0.
 //
 // # Self-driven programs
 //
-// All others drive themselves and speak a line protocol:
+// All others drive themselves:
 //
 //	stdout  {"event":"warm"}                  warmed up, idle, waits
 //	stdin   go
@@ -30,7 +29,7 @@
 //
 // They wait for the end of stdin so that their cgroup can be read while they are in it.
 // At the end of stdin at any other time they exit with code 1: a workload does not
-// outlive the snug that started it. (For a service that is Options.UntilEOF.)
+// outlive the snug that started it.
 //
 // Exit codes: 1 if a workload could not do its work, 2 for wrong usage.
 package workload
@@ -47,23 +46,21 @@ import (
 const Defaults = "containermaxprocs=1,updatemaxprocs=1"
 
 // Options configure a workload. The zero value of each field is the workload's own
-// default. Args ignores the fields that a workload does not have.
+// default.
 type Options struct {
-	Warm   time.Duration // self-driven: how long to warm up; default 1 s
-	Window time.Duration // self-driven, no batch: how long to work; default 4 s
-	Trace  string        // self-driven: file for an execution trace of the work, without the warm-up; "" is none
+	Warm   time.Duration `json:",omitempty"` // self-driven: how long to warm up; default 1 s
+	Window time.Duration `json:",omitempty"` // self-driven, no batch: how long to work; default 4 s
+	// Trace is the file for an execution trace of a self-driven workload, without the warm-up; "" is none.
+	Trace string `json:",omitempty"`
 
-	Addr     string // services: where to listen; default 127.0.0.1:0
-	UntilEOF bool   // services: end when stdin does
-
-	Threads  int           // probe: how many threads spin; default GOMAXPROCS
-	Ops      int           // pool: tasks; default 1,000,000
-	Docs     int           // xml: documents; default 100
-	DocBytes int           // xml: approximate size of each in bytes; default 1,500,000
-	Workers  int           // xml/pool: goroutines; default 4. burst: tasks of a burst; default 8. syscall: default 16
-	Work     time.Duration // burst: approximate CPU time of a burst; default 150 ms
-	Every    time.Duration // burst: from one to the next; default 200 ms
-	Most     int           // fib: maximum of outstanding goroutines; default 256, of fib/unbounded 500,000
+	Threads  int           `json:",omitempty"` // probe: how many threads spin; default GOMAXPROCS
+	Ops      int           `json:",omitempty"` // pool: tasks
+	Docs     int           `json:",omitempty"` // xml: documents
+	DocBytes int           `json:",omitempty"` // xml: approximate size of each in bytes
+	Workers  int           `json:",omitempty"` // xml/pool, burst, syscall: goroutines
+	Work     time.Duration `json:",omitempty"` // burst: approximate CPU time of a burst
+	Every    time.Duration `json:",omitempty"` // burst: from one to the next
+	Most     int           `json:",omitempty"` // fib: maximum of outstanding goroutines
 }
 
 type kind int
@@ -79,12 +76,10 @@ type entry struct {
 	name     string
 	what     string
 	kind     kind
-	flags    []string // besides those of its kind
 	defaults Options
 	make     func(Options) program // nil for a service
 }
 
-var xmlFlags = []string{"docs", "doc-bytes"}
 var xmlDefaults = Options{Docs: 100, DocBytes: 1_500_000, Workers: 4}
 
 var entries = []entry{
@@ -92,37 +87,37 @@ var entries = []entry{
 		what: "HTTP service: asks a back end, hashes, decodes and encodes JSON; about 0.6 ms of CPU a request"},
 	{name: "http/gc", kind: service,
 		what: "the same with a live heap of 60,000 objects and JSON of 60 items"},
-	{name: "probe", kind: windowed, flags: []string{"threads"},
+	{name: "probe", kind: windowed,
 		what: "spinning threads that record how long they were held back",
 		make: func(o Options) program { return &spinner{threads: o.Threads} }},
-	{name: "fib", kind: windowed, flags: []string{"most"}, defaults: Options{Most: 256},
+	{name: "fib", kind: windowed, defaults: Options{Most: 256},
 		what: "goroutine storm: go fib(10), at most 256 outstanding",
 		make: func(o Options) program { return &storm{limit: o.Most} }},
-	{name: "fib/unbounded", kind: windowed, flags: []string{"most"}, defaults: Options{Most: 500_000},
+	{name: "fib/unbounded", kind: windowed, defaults: Options{Most: 500_000},
 		what: "goroutine storm without a bound; measures the length of its own queue",
 		make: func(o Options) program { return &flood{limit: o.Most} }},
-	{name: "pool/numcpu", kind: batch, flags: []string{"ops"}, defaults: Options{Ops: 1_000_000},
+	{name: "pool/numcpu", kind: batch, defaults: Options{Ops: 1_000_000},
 		what: "a million small tasks behind a semaphore sized once from NumCPU",
 		make: func(o Options) program { return &tasks{gate: byNumCPU, n: o.Ops} }},
-	{name: "pool/gomaxprocs", kind: batch, flags: []string{"ops"}, defaults: Options{Ops: 1_000_000},
+	{name: "pool/gomaxprocs", kind: batch, defaults: Options{Ops: 1_000_000},
 		what: "a million small tasks behind a semaphore sized once from GOMAXPROCS",
 		make: func(o Options) program { return &tasks{gate: byProcs, n: o.Ops} }},
-	{name: "pool/limiter", kind: batch, flags: []string{"ops"}, defaults: Options{Ops: 1_000_000},
+	{name: "pool/limiter", kind: batch, defaults: Options{Ops: 1_000_000},
 		what: "a million small tasks behind snug's limiter, which follows GOMAXPROCS",
 		make: func(o Options) program { return &tasks{gate: byLimiter, n: o.Ops} }},
-	{name: "xml/single", kind: batch, flags: xmlFlags, defaults: xmlDefaults,
+	{name: "xml/single", kind: batch, defaults: Options{Docs: 100, DocBytes: 1_500_000, Workers: 1},
 		what: "RSS documents parsed one after the other",
-		make: func(o Options) program { return &reader{options: o, how: oneByOne} }},
-	{name: "xml/fanout", kind: batch, flags: xmlFlags, defaults: xmlDefaults,
+		make: func(o Options) program { return &reader{options: o, how: byWorkers} }},
+	{name: "xml/fanout", kind: batch, defaults: xmlDefaults,
 		what: "RSS documents parsed by one goroutine each, all kept in memory",
 		make: func(o Options) program { return &reader{options: o, how: allAtOnce} }},
-	{name: "xml/pool", kind: batch, flags: append([]string{"workers"}, xmlFlags...), defaults: xmlDefaults,
+	{name: "xml/pool", kind: batch, defaults: xmlDefaults,
 		what: "RSS documents parsed by four goroutines",
 		make: func(o Options) program { return &reader{options: o, how: byWorkers} }},
-	{name: "syscall", kind: windowed, flags: []string{"workers"}, defaults: Options{Workers: 16},
+	{name: "syscall", kind: windowed, defaults: Options{Workers: 16},
 		what: "pipeline blocked in system calls of 1 to 5 ms, with a stage that uses CPU",
 		make: func(o Options) program { return &pipeline{sources: o.Workers} }},
-	{name: "burst", kind: windowed, flags: []string{"work", "every", "workers"},
+	{name: "burst", kind: windowed,
 		defaults: Options{Work: 150 * time.Millisecond, Every: 200 * time.Millisecond, Workers: 8},
 		what:     "a fan-out every 200 ms, of 8 goroutines and 150 ms of CPU together",
 		make:     func(o Options) program { return &bursts{work: o.Work, every: o.Every, tasks: o.Workers} }},

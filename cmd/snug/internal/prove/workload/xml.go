@@ -94,7 +94,6 @@ func (x *reader) parse(i int) (parsed, error) {
 			return p, fmt.Errorf("document %d: %w", i, err)
 		}
 		p.keep = append(p.keep, s)
-		heap.tick()
 	}
 	p.items = len(p.keep)
 	for _, s := range p.keep {
@@ -103,19 +102,6 @@ func (x *reader) parse(i int) (parsed, error) {
 		}
 	}
 	return p, nil
-}
-
-func oneByOne(x *reader) ([]parsed, error) {
-	all := make([]parsed, x.options.Docs)
-	for i := range all {
-		p, err := x.parse(i)
-		if err != nil {
-			return nil, err
-		}
-		p.keep = nil
-		all[i] = p
-	}
-	return all, nil
 }
 
 func allAtOnce(x *reader) ([]parsed, error) {

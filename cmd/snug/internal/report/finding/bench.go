@@ -47,8 +47,6 @@ type Setup struct {
 	Program string   `json:"program_sha256"`
 	Resumed int      `json:"resumed_runs"` // runs that were taken from a record
 	Request *Request `json:"request"`      // null = no requests were sent
-	// Probe is the duration of the stall probe of a built-in service.
-	Probe float64 `json:"probe_seconds"`
 	// Capacities are measured with the default setting in a saturating closed loop
 	// before the experiment; loads such as "80%" refer to them.
 	Capacities []Capacity `json:"capacities"`
@@ -222,7 +220,7 @@ type Run struct {
 	GCs      *uint64  `json:"gc_cycles"` // in the window
 	STW      *float64 `json:"stw_total_seconds"`
 	STWMax   *float64 `json:"stw_max_seconds"`
-	GCCPU    *float64 `json:"gc_cpu_seconds"` // the runtime's estimate, including throttled time
+	GCCPU    *float64 `json:"gc_cpu_seconds"` // by the GC trace, including time in which a thread was throttled
 	PeakHeap *int64   `json:"peak_heap_bytes"`
 	Procs    *int     `json:"gomaxprocs_effective"`
 	// Effective are the knobs that the runtime of the program had, read from its memory; absent = not read.
