@@ -140,7 +140,6 @@ func (r *runCommand) run(args []string) error {
 		return r.cannotRun(replace(cgrun.Files(args[0], nil), file, args, env, r.ui.Note))
 	}
 	r.spec.Args, r.spec.Env = args, env
-	r.spec.Tied = true // else kill -9 of snug's process group would leave CMD running
 	r.spec.Ready = func(c cgrun.Confinement) {
 		for _, w := range c.Warnings {
 			r.ui.Note("warning: %s", w)

@@ -44,9 +44,10 @@
 // signals that reach snug close together may be passed on as one, real-time signals
 // too.
 //
-// After kill -9 of snug the command continues, confined, unless Spec.Tied asks for a
-// watchdog. The next run by the same user removes its groups once they are empty
-// (see record). systemd removes scopes.
+// A small process, the watchdog, ends the command, all processes that it leaves behind and its group
+// when snug ends, even by kill -9. If the watchdog is killed too, the command continues, confined,
+// and the next run that makes groups in the same place removes its groups once they are empty.
+// systemd removes scopes.
 package cgrun
 
 import (
@@ -117,17 +118,11 @@ type Spec struct {
 	// NoLimit runs the command in no group of its own and reads no limit: nothing is
 	// enforced. It excludes all limits.
 	//
-	// With Own or NoLimit, Remove and Tied find processes that outlived the command
-	// by its process group (Tied gives the command one of its own). A process that
-	// has left that group is not found.
+	// With Own or NoLimit the command has a process group of its own, by which processes
+	// that outlived it are found. One that has left that group is not found.
 	NoLimit bool
-
-	// Tied ends the command, all processes it leaves behind and its group when snug
-	// ends, even by kill -9. A small process, the watchdog, does this. One watchdog
-	// serves the whole program; it starts with the first such command, in a session
-	// of its own, and ends with snug. If the watchdog is killed too, nothing ends
-	// the command.
-	Tied bool
+	// RealTime makes a command with NoLimit SCHED_RR of the lowest priority (sched(7)).
+	RealTime bool
 
 	// Counters also makes groups in the v1 hierarchies that are needed only for
 	// their counters (CPU time, peak memory). On v2 it changes nothing.
@@ -219,8 +214,8 @@ type Usage struct {
 	Bursts    *uint64
 	BurstTime *time.Duration
 	// CPUTime is user and system time of all processes in the group. With Own and
-	// NoLimit it is that of the command, of the children it has waited for, and, if
-	// it has a process group of its own (Tied), of the processes alive in that.
+	// NoLimit it is that of the command, of the children it has waited for, and of
+	// the processes alive in its process group.
 	CPUTime *time.Duration
 	// Pressure is how long some task of the group was runnable and waited for a CPU,
 	// and MemoryPressure how long one waited for memory (the lines "some" of Linux

@@ -193,7 +193,7 @@ func (c *Child) Usage() Usage {
 // Remove kills the processes left in the group, as a container ends with its first
 // process, and removes the group, even if Wait fails. Call it after Wait; before, it
 // kills the command itself. It returns how many processes it killed. After an error
-// the watchdog, if there is one, tries again when snug ends.
+// the watchdog tries again when snug ends.
 func (c *Child) Remove() (leftovers int, err error) {
 	c.Signal(syscall.SIGKILL)
 	_, err = c.Wait()

@@ -140,7 +140,7 @@ func TestRemoveWithoutTheCommandsEnd(t *testing.T) {
 
 func TestShimIsTakenOut(t *testing.T) {
 	needRoot(t)
-	for _, spec := range []Spec{{CPUs: 2, MemoryBytes: 256 << 20, Counters: true}, {Own: true}, {NoLimit: true, Tied: true}} {
+	for _, spec := range []Spec{{CPUs: 2, MemoryBytes: 256 << 20, Counters: true}, {Own: true}, {NoLimit: true}} {
 		spec.Args = self("as-exit", "0")
 		c, err := Start(t.Context(), spec)
 		if err != nil {

@@ -55,7 +55,7 @@ func TestBurstAndWeight(t *testing.T) {
 
 func TestBurstIsUsedAndCounted(t *testing.T) {
 	needRoot(t)
-	c, err := Start(t.Context(), Spec{Args: self("as-pulses"), CPUs: 0.3, BurstMicros: 30000, Counters: true, Tied: true})
+	c, err := Start(t.Context(), Spec{Args: self("as-pulses"), CPUs: 0.3, BurstMicros: 30000, Counters: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestOwnLimitsAreTakenAsTheyAre(t *testing.T) {
 	n := makeNest(t)
 	n.limit(t, n.cpu, n.mem)
 	report := filepath.Join(t.TempDir(), "report")
-	inner := snug("-own -tied -report "+report, "as-probe")
+	inner := snug("-own -report "+report, "as-probe")
 	into := command(append(append(self("as-into", n.enter, "--"), self("as-readonly")...), inner.Args...))
 	into.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	o := run(t, into)
@@ -156,7 +156,7 @@ func TestOwnLimitsAreTakenAsTheyAre(t *testing.T) {
 
 func TestCPUTimeWithoutAGroup(t *testing.T) {
 	needRoot(t)
-	for _, spec := range []Spec{{Own: true}, {NoLimit: true}, {NoLimit: true, Tied: true}} {
+	for _, spec := range []Spec{{Own: true}, {NoLimit: true}, {NoLimit: true}} {
 		spec.Args = self("as-burner")
 		c, err := Start(t.Context(), spec)
 		if err != nil {
@@ -201,7 +201,7 @@ func TestRemoveEndsAFamily(t *testing.T) {
 		leftovers int
 	}{
 		{"limited", Spec{CPUs: 1}, 2},
-		{"without a limit", Spec{NoLimit: true, Tied: true}, 1}, // the daemon escapes
+		{"without a limit", Spec{NoLimit: true}, 1}, // the daemon escapes
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "family")
@@ -234,7 +234,7 @@ func TestRemoveEndsAFamily(t *testing.T) {
 func TestContextEndsAStart(t *testing.T) {
 	needRoot(t)
 	ran := filepath.Join(t.TempDir(), "ran")
-	for _, spec := range []Spec{{CPUs: 0.5, Tied: true}, {Own: true}, {NoLimit: true, Tied: true}} {
+	for _, spec := range []Spec{{CPUs: 0.5}, {Own: true}, {NoLimit: true}} {
 		spec.Args = self("as-counter", ran)
 		for _, when := range []string{"before", "when it is confined"} {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -252,7 +252,7 @@ func TestContextEndsAStart(t *testing.T) {
 	}
 	for i := range 40 { // at any time: the command runs, or nothing is left
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*250*time.Microsecond)
-		c, err := Start(ctx, Spec{Args: self("as-exit", "0"), CPUs: 1, Tied: true})
+		c, err := Start(ctx, Spec{Args: self("as-exit", "0"), CPUs: 1})
 		cancel()
 		if _, ok := errors.AsType[*InterruptedError](err); err != nil && !ok {
 			t.Errorf("%d: %v", i, err)
@@ -294,7 +294,7 @@ func TestManyStartsLeaveNothing(t *testing.T) {
 			t.Fatalf("Remove() = %d, %v", n, err)
 		}
 	}
-	limited := Spec{CPUs: 1, MemoryBytes: 64 << 20, Weight: 500, Counters: true, Tied: true}
+	limited := Spec{CPUs: 1, MemoryBytes: 64 << 20, Weight: 500, Counters: true}
 	once(limited) // starts the watchdog and the runtime's poller
 	files, goroutines, before := open(), runtime.NumGoroutine(), strays()
 	start := time.Now()
@@ -303,7 +303,7 @@ func TestManyStartsLeaveNothing(t *testing.T) {
 	}
 	t.Logf("%v each", time.Since(start)/200)
 	for range 20 {
-		once(Spec{Own: true, Tied: true})
+		once(Spec{Own: true})
 		once(Spec{NoLimit: true})
 	}
 	if n := open(); n != files {
@@ -313,15 +313,15 @@ func TestManyStartsLeaveNothing(t *testing.T) {
 		t.Errorf("%d goroutines, %d before", n, goroutines)
 	}
 	nothingNew(t, before)
-	if kids := children(os.Getpid()); len(kids) != 1 || len(guard.groups) != 0 {
-		t.Errorf("children %v, want the watchdog alone; it watches %d groups", kids, len(guard.groups))
+	if kids := children(os.Getpid()); len(kids) != 0 {
+		t.Errorf("children %v", kids)
 	}
 }
 
 func TestTooFewFiles(t *testing.T) {
 	needRoot(t)
 	for n := 4; n < 28; n++ {
-		o := run(t, command(append(self("as-frugal", strconv.Itoa(n)), snug("-cpus 1 -memory 67108864 -tied", "as-exit", "0").Args...)))
+		o := run(t, command(append(self("as-frugal", strconv.Itoa(n)), snug("-cpus 1 -memory 67108864", "as-exit", "0").Args...)))
 		if n > 12 && o.code == 0 {
 			continue
 		}
@@ -330,7 +330,7 @@ func TestTooFewFiles(t *testing.T) {
 		}
 	}
 	enough := func() *exec.Cmd {
-		return command(append(self("as-frugal", "36"), snug("-cpus 1 -tied", "as-exit", "0").Args...))
+		return command(append(self("as-frugal", "36"), snug("-cpus 1", "as-exit", "0").Args...))
 	}
 	if o := run(t, enough()); o.code != 0 {
 		t.Errorf("36 files: %+v", o)

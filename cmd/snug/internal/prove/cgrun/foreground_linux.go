@@ -27,8 +27,8 @@ import (
 //
 // The command has a process group of its own. It has the terminal whenever snug would
 // have it (see terminal). A signal to snug's process group therefore reaches the
-// command once, through snug. SIGKILL and SIGSTOP do not reach it; Spec.Tied ends it
-// with snug. A signal that the command sends to its parent is passed on like any
+// command once, through snug. SIGKILL and SIGSTOP do not reach it; the watchdog ends
+// it with snug. A signal that the command sends to its parent is passed on like any
 // other, and comes back.
 func Foreground(spec Spec) (res Result, err error) {
 	signals, err := caught()
@@ -235,7 +235,7 @@ func (f *follower) passOn(sig syscall.Signal) {
 	f.passed = sig
 	if sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGWINCH || stopsJob(sig) {
 		if foreground() == unix.Getpgrp() {
-			f.child.signalGroup(sig)
+			f.child.SignalGroup(sig)
 			return
 		}
 	}
@@ -247,7 +247,7 @@ func (f *follower) passOn(sig syscall.Signal) {
 func (f *follower) resume() {
 	f.terminal.lendAgain()
 	if f.child.state() == 'T' {
-		f.child.signalGroup(unix.SIGCONT)
+		f.child.SignalGroup(unix.SIGCONT)
 	}
 }
 
@@ -265,13 +265,13 @@ func (f *follower) stopped(sig syscall.Signal) {
 		switch {
 		case f.onTerminal && wantsTerminal(sig) && terminalGone():
 			// It went since the command was stopped, and the shell with it.
-			f.child.signalGroup(unix.SIGCONT)
+			f.child.SignalGroup(unix.SIGCONT)
 			return
 		case front == 0 || !stopsJob(sig):
 			return
 		case ours && wantsTerminal(sig):
 			f.terminal.lend(f.child.pid)
-			f.child.signalGroup(unix.SIGCONT)
+			f.child.SignalGroup(unix.SIGCONT)
 			return
 		case sig == unix.SIGTSTP && !ours && front != f.child.pid:
 			return
@@ -282,10 +282,10 @@ func (f *follower) stopped(sig syscall.Signal) {
 			// stopped again; the sleep avoids a busy loop.
 			if !f.hungUp {
 				f.hungUp = true
-				f.child.signalGroup(unix.SIGHUP)
+				f.child.SignalGroup(unix.SIGHUP)
 			}
 			time.Sleep(50 * time.Millisecond)
-			f.child.signalGroup(unix.SIGCONT)
+			f.child.SignalGroup(unix.SIGCONT)
 			return
 		}
 	}
@@ -307,8 +307,8 @@ func (f *follower) ended(how Exit) {
 	}
 }
 
-// signalGroup is Signal for the child's process group.
-func (c *Child) signalGroup(sig syscall.Signal) {
+// SignalGroup is Signal for the child's process group.
+func (c *Child) SignalGroup(sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.reaped {

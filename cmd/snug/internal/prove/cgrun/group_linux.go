@@ -24,13 +24,13 @@ import (
 type group struct {
 	name     string
 	parts    []part
-	want     want // the limits to write; on v1 the quota is clamped if the parent allows less
-	record   *record
-	scope    bool // made by systemd, which also removes it
+	want     want       // the limits to write; on v1 the quota is clamped if the parent allows less
+	locks    []*os.File // of the directories
+	scope    bool       // made by systemd, which also removes it
 	warnings []string
 
-	clampedBy string // file of the limit above that clamped the quota, "" if none did
-	tied      bool   // the watchdog is responsible for it
+	clampedBy string    // file of the limit above that clamped the quota, "" if none did
+	guard     *watchdog // ends it with snug; nil = not yet
 
 	// For a command without a group of its own:
 	ungrouped bool
@@ -41,22 +41,24 @@ type group struct {
 
 // makeGroup makes the directories of an attempt and writes the limits. After an error
 // no directory is left.
-func makeGroup(a attempt, w want, r *record, name string) (g *group, err error) {
-	g = &group{name: name, want: w, record: r}
+func makeGroup(a attempt, w want, name string) (g *group, err error) {
+	g = &group{name: name, want: w}
 	defer func() {
 		if err != nil {
 			g.rmdir()
+			g.release()
 			g = nil
 		}
 	}()
 	for _, p := range a.parts {
-		if err := makeDir(p); err != nil {
+		lock, err := makeDir(p)
+		if err != nil {
 			if p.optional {
 				continue
 			}
 			return g, err
 		}
-		g.parts = append(g.parts, p)
+		g.parts, g.locks = append(g.parts, p), append(g.locks, lock)
 		if err := g.limit(p); err != nil {
 			if p.optional {
 				continue
@@ -65,19 +67,6 @@ func makeGroup(a attempt, w want, r *record, name string) (g *group, err error) 
 		}
 	}
 	return g, nil
-}
-
-// makeDir makes the directory of a part. If another file system covers the tree, it
-// returns an error instead of making an ordinary directory there.
-func makeDir(p part) error {
-	var at unix.Statfs_t
-	if err := unix.Statfs(p.parent, &at); err != nil {
-		return &fs.PathError{Op: "statfs", Path: p.parent, Err: err}
-	}
-	if !isCgroup(at) {
-		return fmt.Errorf("%w, %s", errCovered, p.parent)
-	}
-	return os.Mkdir(p.dir, 0o755)
 }
 
 // limit writes the limits of a part, and reads them back.
@@ -370,21 +359,27 @@ func (g *group) kill(pid int) bool {
 	return false
 }
 
-// remove removes the group, the groups below it, and its record. It tries for 2 s,
-// because the kernel may need a moment after the last process has ended.
+// remove removes the group and the groups below it. It tries for 2 s, because the kernel may need a moment after the last process has ended.
 func (g *group) remove() error {
+	defer g.release()
 	var err error
 	wait := time.Millisecond
 	for start := time.Now(); time.Since(start) < 2*time.Second; time.Sleep(wait) {
 		if err = g.rmdir(); err == nil {
-			g.record.drop()
-			g.untie()
+			g.guard.stop()
 			return nil
 		}
 		wait = min(2*wait, 50*time.Millisecond)
 	}
-	g.record.release() // the watchdog or a later run removes the rest
-	return err
+	return err // the watchdog or a later run removes the rest
+}
+
+// release gives up the locks.
+func (g *group) release() {
+	for _, lock := range g.locks {
+		lock.Close()
+	}
+	g.locks = nil
 }
 
 func (g *group) rmdir() error {

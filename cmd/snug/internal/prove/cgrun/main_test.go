@@ -102,7 +102,6 @@ func asSnug(args []string) int {
 	fs.BoolVar(&spec.MemoryOptional, "memory-optional", false, "")
 	fs.BoolVar(&spec.Own, "own", false, "")
 	fs.BoolVar(&spec.NoLimit, "no-limit", false, "")
-	fs.BoolVar(&spec.Tied, "tied", false, "")
 	report := fs.String("report", "", "")
 	ready := fs.String("ready", "", "")
 	explode := fs.Bool("panic", false, "panic when the command is about to start")

@@ -25,6 +25,9 @@ func (c *Child) PID() int { return 0 }
 // Signal returns ErrNotSupported.
 func (c *Child) Signal(syscall.Signal) error { return ErrNotSupported }
 
+// SignalGroup does nothing.
+func (c *Child) SignalGroup(syscall.Signal) {}
+
 // Wait returns ErrNotSupported.
 func (c *Child) Wait() (Exit, error) { return Exit{}, ErrNotSupported }
 

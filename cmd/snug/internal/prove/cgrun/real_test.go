@@ -32,7 +32,6 @@ func needRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("SNUG_E2E=root needs root")
 	}
-	sweep(stateDirs()...) // removes what a failed test may have left
 	before := strays()
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -59,34 +58,23 @@ func nothingNew(t *testing.T, before []string) {
 	}
 }
 
-// strays returns every group with a name like snug's, the groups below, and every
-// record, except those with a living owner: this machine may have other users of snug.
+// strays returns every group with a name like snug's, and the groups below, except those with a
+// living owner: this machine may have other users of snug.
 func strays() []string {
 	var list []string
-	live := map[string]bool{}
-	records, _ := filepath.Glob("/run/snug/*.json")
-	for _, name := range records {
-		f, err := os.Open(name)
-		if err != nil {
-			continue
-		}
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil {
-			live[strings.TrimSuffix(filepath.Base(name), ".json")] = true
-		} else {
-			list = append(list, name)
-		}
-		f.Close()
-	}
 	filepath.WalkDir("/sys/fs/cgroup", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
+		if err != nil || !d.IsDir() || !strings.Contains(name, "/snug-") {
 			return nil
 		}
-		if live[d.Name()] {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil {
 			return filepath.SkipDir
 		}
-		if strings.Contains(name, "/snug-") {
-			list = append(list, name)
-		}
+		list = append(list, name)
 		return nil
 	})
 	return list

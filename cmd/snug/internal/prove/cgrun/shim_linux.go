@@ -41,6 +41,7 @@ type order struct {
 	Memory bool     // prove a memory limit
 	Own    bool     // no limit was asked for: report the limits in force
 	Bound  bool     // make real-time threads ordinary ones
+	RT     bool     // become SCHED_RR
 	Stderr int      // descriptor that becomes stderr, -1 to keep the current one
 	Path   []byte   // bytes, because a path need not be UTF-8
 	Args   [][]byte
@@ -76,7 +77,7 @@ func ChildMain() {
 	}
 	conn := os.NewFile(uintptr(fd), "parent")
 	if os.Args[1] == watchArg {
-		watch(conn)
+		guard(conn)
 		os.Exit(0)
 	}
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
@@ -165,6 +166,12 @@ func enter(o order) (Confinement, error) {
 	if o.Bound && len(o.Join) == 0 {
 		if err := noRealTime(); err != nil {
 			return c, err
+		}
+	}
+	if o.RT {
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
+		if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
+			return c, fmt.Errorf("cannot become real-time: %w, sched_setattr", err)
 		}
 	}
 	is, err := policy(0)

@@ -48,6 +48,9 @@ func (s *Spec) want() (want, error) {
 	if s.MemoryBytes < 0 {
 		return bad(fmt.Sprintf("memory limit %d is negative", s.MemoryBytes), "use a size such as 256MiB")
 	}
+	if s.RealTime && !s.NoLimit {
+		return bad("real-time priority within a limit", "leave out the limit, which would not hold")
+	}
 	if s.Own || s.NoLimit {
 		return want{}, s.checkWithoutGroup()
 	}

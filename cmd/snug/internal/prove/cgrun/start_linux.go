@@ -99,7 +99,7 @@ func (s starter) start(ctx context.Context, w want) (c *Child, tried []Tried, er
 }
 
 // spare is how many files a start may open at once, besides those it passes on: the
-// record, two sockets, the runtime's poller, files of cgroupfs and of /proc.
+// locks, four sockets, the runtime's poller, files of cgroupfs and of /proc.
 const spare = 12
 
 // spareFiles returns an error if fewer than spare more files can be opened. The Go
@@ -161,31 +161,18 @@ type starter struct {
 // inGroup makes a group and starts the command in it. Before that, it removes the
 // groups that earlier runs left.
 func (s starter) inGroup(ctx context.Context, a attempt, w want, name string) (*Child, error) {
-	dirs := make([]string, len(a.parts))
-	for i, p := range a.parts {
-		dirs[i] = p.dir
-	}
-	if s.spec.Tied {
-		// First, so that the watchdog removes everything made from here on.
-		if err := guard.add(watchedGroup(name, a.parts, false)); err != nil {
-			return nil, err
-		}
-	}
-	state := stateDirs()
-	sweep(state...)
-	r, stateErr := newRecord(state, dirs, name)
-	g, err := makeGroup(a, w, r, name)
+	sweep(a.parts)
+	// First, so that the watchdog removes everything made from here on.
+	guard, err := watch(watchedGroup(name, a.parts, false))
 	if err != nil {
-		r.drop()
-		if s.spec.Tied {
-			guard.drop(name)
-		}
 		return nil, err
 	}
-	g.tied = s.spec.Tied
-	if stateErr != nil && !s.spec.Tied {
-		g.warnings = append(g.warnings, fmt.Sprintf("if snug is killed, its cgroup is not removed: %v", stateErr))
+	g, err := makeGroup(a, w, name)
+	if err != nil {
+		guard.stop()
+		return nil, err
 	}
+	g.guard = guard
 	started := false
 	defer func() {
 		if !started {
@@ -236,7 +223,7 @@ func (s starter) inScope(ctx context.Context, a attempt, w want, name string) (*
 		}
 	}
 	if err != nil {
-		c.group.untie()
+		c.group.guard.stop()
 		return nil, err
 	}
 	return c, nil
@@ -288,12 +275,10 @@ func (s starter) order(w want) order {
 // until the shim restores the right one; launch closes it. After an error the process
 // is dead and reaped.
 func (s starter) launch(ctx context.Context, c *Child, program string, argv []string, o order, stderr *os.File) error {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	conn, theirs, err := socketpair("shim")
 	if err != nil {
-		return os.NewSyscallError("socketpair", err)
+		return err
 	}
-	unix.SetNonblock(pair[0], true) // before NewFile, for deadlines
-	conn, theirs := os.NewFile(uintptr(pair[0]), "shim"), os.NewFile(uintptr(pair[1]), "shim")
 	defer conn.Close()
 
 	files := inherited(s.spec)
@@ -305,7 +290,7 @@ func (s starter) launch(ctx context.Context, c *Child, program string, argv []st
 	argv = append(slices.Clone(argv), shimArg, strconv.Itoa(len(files)))
 	files = append(files, theirs.Fd())
 	attr := &syscall.ProcAttr{Dir: s.spec.Dir, Env: os.Environ(), Files: files}
-	if s.spec.lead != nil || s.spec.Tied && c.group.ungrouped {
+	if s.spec.lead != nil || c.group.ungrouped {
 		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
 	}
 	pid, _, err := syscall.StartProcess(program, argv, attr)
@@ -336,6 +321,16 @@ func (s starter) launch(ctx context.Context, c *Child, program string, argv []st
 		return err
 	}
 	return nil
+}
+
+// socketpair returns a socket for this process and the other end for a child.
+func socketpair(name string) (conn, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	unix.SetNonblock(pair[0], true) // before NewFile, for deadlines
+	return os.NewFile(uintptr(pair[0]), name), os.NewFile(uintptr(pair[1]), name), nil
 }
 
 var (
@@ -375,7 +370,7 @@ func (s starter) talk(ctx context.Context, c *Child, conn *os.File, o order, com
 	if err := s.verify(c); err != nil {
 		return err
 	}
-	if s.spec.Tied && !c.group.tied {
+	if c.group.guard == nil {
 		// Until the go-ahead the shim itself notices the end of snug.
 		if err := s.tie(c); err != nil {
 			return err

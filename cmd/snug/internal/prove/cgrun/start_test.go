@@ -142,7 +142,7 @@ func TestScope(t *testing.T) {
 	command := self("as-probe")
 	try := func(quirk string) (*Child, error) {
 		t.Setenv("CGRUN_FAKE_SYSTEMD", quirk+" "+n.cpu+" "+n.mem)
-		spec := Spec{Args: command, CPUs: 0.333333, MemoryBytes: 64 << 20, Weight: 200, Tied: true, Stdout: out, Stderr: out}
+		spec := Spec{Args: command, CPUs: 0.333333, MemoryBytes: 64 << 20, Weight: 200, Stdout: out, Stderr: out}
 		w, err := spec.want()
 		if err != nil {
 			t.Fatal(err)
@@ -171,13 +171,10 @@ func TestScope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := guard.groups[name]; !w.Scope || len(w.Parts) == 0 {
-		t.Errorf("the watchdog watches %+v", w)
+	if c.group.guard == nil {
+		t.Error("no watchdog watches the scope")
 	}
 	end(c)
-	if len(guard.groups) != 0 {
-		t.Error("the watchdog still watches the scope")
-	}
 	if p := c.Confinement; p.Way != WaySystemd || p.QuotaMicros != 33330 || p.CPUs != 0.3333 || p.LimitBytes != 64<<20 || !strings.HasSuffix(p.CPUGroup, "/"+name+".scope") {
 		t.Errorf("proof %+v", p)
 	}

@@ -158,9 +158,9 @@ func parentOf(t *testing.T, pid int) int {
 	return s.parent
 }
 
-func TestKilledJobTakesATiedCommandWithIt(t *testing.T) {
+func TestKilledJobTakesItsCommandWithIt(t *testing.T) {
 	needRoot(t)
-	x := openTerminal(t, "-cpus 1 -tied", "as-counter")
+	x := openTerminal(t, "-cpus 1", "as-counter")
 	unix.Kill(-x.snug, unix.SIGKILL)
 	x.shellSaw(1, "killed 9")
 	until(t, "the command ends", func() bool { return !alive(x.child) })

@@ -25,7 +25,7 @@ const (
 func (s starter) withoutGroup(ctx context.Context, name string) (*Child, error) {
 	g := &group{name: name, ungrouped: true}
 	o := s.order(want{})
-	o.Bound = true
+	o.Bound, o.RT = !s.spec.RealTime, s.spec.RealTime
 	if s.way == WayContainer {
 		o.CPU, o.Memory, o.Own = true, true, true
 		g.shared = s.ownParts()
@@ -36,7 +36,7 @@ func (s starter) withoutGroup(ctx context.Context, name string) (*Child, error) 
 	g.before = usage(s.machine.fsys, g.shared)
 	c := &Child{group: g}
 	if err := s.launch(ctx, c, "/proc/self/exe", []string{"snug"}, o, nil); err != nil {
-		g.untie()
+		g.guard.stop()
 		return nil, err
 	}
 	return c, nil
@@ -60,8 +60,8 @@ func (s starter) ownParts() []part {
 // verifyWithoutGroup checks that the command is in snug's groups, and that CPU limits hold it.
 func (s starter) verifyWithoutGroup(c *Child) error {
 	p := c.Confinement
-	if !bound(p.Policy) {
-		return &ProofError{fmt.Sprintf("a CPU limit does not hold a thread with %s", p.Policy)}
+	if bound(p.Policy) == s.spec.RealTime {
+		return &ProofError{"the child has " + p.Policy}
 	}
 	if s.way == WayNone {
 		return nil
@@ -79,7 +79,7 @@ func (s starter) verifyWithoutGroup(c *Child) error {
 	return nil
 }
 
-// tie makes the watchdog responsible for a confined command.
+// tie starts the watchdog of a confined command.
 func (s starter) tie(c *Child) error {
 	w := watchedGroup(c.group.name, c.group.parts, c.group.scope)
 	if c.group.ungrouped {
@@ -89,19 +89,9 @@ func (s starter) tie(c *Child) error {
 		}
 		c.group.processes, w.Processes = p, p
 	}
-	if err := guard.add(w); err != nil {
-		return err
-	}
-	c.group.tied = true
-	return nil
-}
-
-// untie ends the watchdog's responsibility for the group.
-func (g *group) untie() {
-	if g.tied {
-		g.tied = false
-		guard.drop(g.name)
-	}
+	guard, err := watch(w)
+	c.group.guard = guard
+	return err
 }
 
 // A processGroup is the process group that a command leads. The zero value is none.

@@ -66,7 +66,7 @@ func pidsIn(t *testing.T, file string) []int {
 	return list
 }
 
-func TestKilledSnugTakesATiedCommandWithIt(t *testing.T) {
+func TestKilledSnugTakesItsCommandWithIt(t *testing.T) {
 	needRoot(t)
 	for _, tt := range []struct {
 		name, flags string
@@ -79,7 +79,7 @@ func TestKilledSnugTakesATiedCommandWithIt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			family, ready := filepath.Join(dir, "family"), filepath.Join(dir, "ready")
-			cmd := snug(tt.flags+" -tied -ready "+ready, "as-family", family)
+			cmd := snug(tt.flags+" -ready "+ready, "as-family", family)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -121,8 +121,8 @@ func TestKilledSnugTakesATiedCommandWithIt(t *testing.T) {
 				return
 			}
 			name := filepath.Base(c.CPUGroup)
-			if left := groupsNamed(name); len(left) != 0 || exists("/run/snug/"+name+".json") {
-				t.Errorf("left: %q, or the record", left)
+			if left := groupsNamed(name); len(left) != 0 {
+				t.Errorf("left: %q", left)
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func TestKilledSnugLeavesNothingBeforeTheCommandRuns(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
 	ran, ready := filepath.Join(dir, "ran"), filepath.Join(dir, "ready")
-	cmd := snug("-cpus 0.5 -memory 67108864 -tied -hold "+filepath.Join(dir, "never")+" -ready "+ready, "as-counter", ran)
+	cmd := snug("-cpus 0.5 -memory 67108864 -hold "+filepath.Join(dir, "never")+" -ready "+ready, "as-counter", ran)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestKilledSnugLeavesNothingAtAnyTime(t *testing.T) {
 	needRoot(t)
 	before, marker := strays(), "marker-"+newName()
 	for i := range 30 {
-		cmd := snug("-cpus 0.5 -memory 67108864 -counters -tied", "as-sleeper", marker)
+		cmd := snug("-cpus 0.5 -memory 67108864 -counters", "as-sleeper", marker)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestWatchdogEndsWithSnug(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
 	ready, goes := filepath.Join(dir, "ready"), filepath.Join(dir, "goes")
-	cmd := snug("-cpus 0.5 -tied -hold "+goes+" -ready "+ready, "as-exit", "7")
+	cmd := snug("-cpus 0.5 -hold "+goes+" -ready "+ready, "as-exit", "7")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -189,41 +189,19 @@ func TestWatchdogEndsWithSnug(t *testing.T) {
 	until(t, "the watchdog ends", func() bool { return !alive(watchdog) })
 }
 
-func TestAnotherWatchdogTakesOver(t *testing.T) {
+// TestWatchdogIsKilled: its command goes on, and is removed as any other.
+func TestWatchdogIsKilled(t *testing.T) {
 	needRoot(t)
-	start := func() *Child {
-		t.Helper()
-		c, err := Start(t.Context(), Spec{Args: self("as-sleeper"), CPUs: 0.5, Tied: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+	c, err := Start(t.Context(), Spec{Args: self("as-sleeper"), CPUs: 0.5})
+	if err != nil {
+		t.Fatal(err)
 	}
-	one, two := start(), start()
-	if guard.pid != watchdogOf(os.Getpid()) {
-		t.Error("there is more than one watchdog")
+	unix.Kill(c.group.guard.pid, unix.SIGKILL)
+	if settle(); !alive(c.pid) {
+		t.Error("the command ended with it")
 	}
-	killed := guard.pid
-	unix.Kill(killed, unix.SIGKILL)
-	if n, err := one.Remove(); n != 0 || err != nil { // detects it
-		t.Errorf("Remove() = %d, %v", n, err)
-	}
-	if guard.pid == killed || guard.conn == nil || !alive(guard.pid) {
-		t.Error("no other watchdog was started for the command that still runs")
-	}
-	killed = guard.pid
-	unix.Kill(killed, unix.SIGKILL)
-	three := start() // detects it too
-	if guard.pid == killed || len(guard.groups) != 2 || guard.send(watchMessage{}) != nil {
-		t.Errorf("the third watchdog does not watch the %d groups", len(guard.groups))
-	}
-	for _, c := range []*Child{two, three} {
-		if n, err := c.Remove(); n != 0 || err != nil {
-			t.Errorf("Remove() = %d, %v", n, err)
-		}
-	}
-	if len(guard.groups) != 0 || guard.send(watchMessage{}) != nil {
-		t.Errorf("%d groups after all were removed", len(guard.groups))
+	if n, err := c.Remove(); n != 0 || err != nil || len(children(os.Getpid())) != 0 {
+		t.Errorf("Remove() = %d, %v; children %v", n, err, children(os.Getpid()))
 	}
 }
 

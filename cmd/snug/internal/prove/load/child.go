@@ -30,7 +30,6 @@ type event struct {
 	Error  string  `json:"error,omitempty"`
 	Hint   string  `json:"hint,omitempty"`
 	Result *Result `json:"result,omitempty"`
-	Ended  *Ended  `json:"ended,omitempty"` // of a Command
 }
 
 const (
@@ -40,7 +39,7 @@ const (
 	goLine     = "go"
 )
 
-// The arguments: snug load, or snug load real-time. See Command for snug load command.
+// The arguments: snug load, or snug load real-time.
 const (
 	childArg  = "load"
 	becomeArg = "real-time"
@@ -52,10 +51,6 @@ const (
 func ChildMain() {
 	if len(os.Args) < 2 || os.Args[1] != childArg {
 		return
-	}
-	if len(os.Args) > 2 && os.Args[2] == commandArg {
-		startCommand(os.Args)
-		os.Exit(0)
 	}
 	// A terminal interrupts both processes; the parent handles it.
 	signal.Ignore(os.Interrupt)

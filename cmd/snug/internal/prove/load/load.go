@@ -143,6 +143,10 @@ func (e *Error) Error() string { return e.What }
 // Hint returns the cure, or "".
 func (e *Error) Hint() string { return e.Cure }
 
+// RealTimeCure is what real-time priority needs.
+const RealTimeCure = "be root, or have CAP_SYS_NICE or a limit of real-time priority (ulimit -r); " +
+	"in a cgroup of version 1 also a real-time budget (cpu.rt_runtime_us)"
+
 // Check returns an error for a plan that cannot be carried out anywhere.
 func (p Plan) Check() error {
 	_, err := p.withDefaults()

@@ -24,18 +24,7 @@ func TestMain(m *testing.M) {
 		serverRole()
 	case "parent":
 		parentRole()
-	case "commander":
-		commanderRole()
 	}
-}
-
-// commanderRole runs a command that does not end.
-func commanderRole() {
-	exe, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	Command{Shell: leaves + "sleep 1000", Env: os.Environ()}.Run(context.Background(), exe)
 }
 
 // serverRole runs a service that prints its URL and ends when stdin does.
@@ -64,11 +53,3 @@ func parentRole() {
 	fmt.Println(g.cmd.Process.Pid)
 	select {}
 }
-
-// leaves starts processes that do not end with the command: in its group, in a session of
-// their own, deaf to SIGTERM. It writes their numbers to the file $WHERE.
-const leaves = `
-	sleep 1000 & echo $! >> "$WHERE"
-	setsid sh -c 'trap "" TERM; echo $$ >> "$0"; sleep 1000' "$WHERE" &
-	until [ "$(wc -l < "$WHERE")" = 2 ]; do sleep 0.01; done
-`

@@ -58,7 +58,7 @@ func becomeRealTime(args []string) error {
 	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
 		return &Error{
 			What: fmt.Sprintf("cannot become real-time: %v, sched_setattr", err),
-			Cure: "be root, or have CAP_SYS_NICE or a limit of real-time priority (ulimit -r); in a cgroup of version 1 also a real-time budget (cpu.rt_runtime_us)",
+			Cure: RealTimeCure,
 		}
 	}
 	err := syscall.Exec("/proc/self/exe", args, os.Environ())

@@ -149,6 +149,23 @@ func (g *Generator) endError() error {
 	return &Error{What: "the load generator ended: " + how}
 }
 
+// Variables returns an environment for a command: this process's, without what is meant
+// for the measured program, and with these entries NAME=VALUE.
+func Variables(entries ...string) []string {
+	env := environment(os.Environ())
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e, "=")
+		kept := env[:0]
+		for _, old := range env {
+			if n, _, _ := strings.Cut(old, "="); n != name {
+				kept = append(kept, old)
+			}
+		}
+		env = append(kept, e)
+	}
+	return env
+}
+
 // environment removes the variables that are meant for the measured program.
 func environment(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {

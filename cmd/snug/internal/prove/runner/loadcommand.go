@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/gobench"
+	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -32,7 +35,7 @@ type commandDriver struct {
 	runner *Runner
 	trial  experiment.Trial
 
-	end     load.Ended
+	end     ended
 	said    *said      // of the window, or of its last part
 	parts   []loadPart // of the window
 	tooLong error      // the command did not end; nil if it did
@@ -41,7 +44,7 @@ type commandDriver struct {
 // loadPart is what a command measured in a part of a window.
 type loadPart struct {
 	*loadResult
-	load.Ended
+	ended
 }
 
 // commandParts is in how many parts a window is loaded that is counted in slices: a command takes a
@@ -158,14 +161,14 @@ func (r *Runner) prepare(ctx context.Context, t experiment.Trial) error {
 		}
 	case err != nil:
 		return err
-	case !end.OK():
+	case end.Code != 0:
 		return &TargetError{failedText("the prepare command", end, s), "start the service and the prepare command by hand, and see why"}
 	}
 	return nil
 }
 
 // loadFailed returns the error of a load command that failed; span is its SNUG_SECONDS.
-func (r *Runner) loadFailed(end load.Ended, s *said, err error, phase string, span time.Duration) error {
+func (r *Runner) loadFailed(end ended, s *said, err error, phase string, span time.Duration) error {
 	name := "the load command"
 	if phase == phaseWarm {
 		name += ", in the warm-up,"
@@ -178,7 +181,7 @@ func (r *Runner) loadFailed(end load.Ended, s *said, err error, phase string, sp
 		}}
 	case err != nil:
 		return err
-	case !end.OK():
+	case end.Code != 0:
 		return &TargetError{failedText(name, end, s), "start the service and the load command by hand, and see why"}
 	}
 	return nil
@@ -193,41 +196,110 @@ type tooLongError struct{ TargetError }
 func (e *tooLongError) Unwrap() []error { return []error{&e.TargetError, errTooLong} }
 
 // failedText describes a command that failed, with the end of its output.
-func failedText(name string, end load.Ended, s *said) string {
-	text := name + " failed, " + end.How()
+func failedText(name string, end ended, s *said) string {
+	text := name + " failed, " + end.how()
 	if line := s.lastLine(); line != "" {
 		text += "; it said: " + line
 	}
 	return text
 }
 
+// ended says how a command ended.
+type ended struct {
+	cgrun.Exit
+	Wall   float64 // seconds, from its start to its end
+	CPU    float64 // seconds, of the command and the processes that it waited for
+	Policy string  // scheduling policy with which it started
+}
+
+// how describes the end in words: "exit code 3", "killed by terminated".
+func (e ended) how() string {
+	if e.Signal != 0 {
+		return "killed by " + syscall.Signal(e.Signal).String()
+	}
+	return fmt.Sprintf("exit code %d", e.Code)
+}
+
+// commandGrace is how long a command may take to end after SIGTERM.
+const commandGrace = time.Second
+
 // outside runs a command beside the measured program, not in its cgroup. span is its
-// SNUG_SECONDS; it is ended after limit.
-func (r *Runner) outside(ctx context.Context, shell string, t experiment.Trial, phase string, span, limit time.Duration) (load.Ended, *said, error) {
-	s := new(said)
-	var err error
+// SNUG_SECONDS; it is ended after limit. What it leaves in its process group is ended too.
+func (r *Runner) outside(
+	ctx context.Context, shell string, t experiment.Trial, phase string, span, limit time.Duration,
+) (end ended, s *said, err error) {
+	s = new(said)
 	if s.out, err = newOutput(false); err != nil {
-		return load.Ended{}, nil, err
+		return end, nil, err
 	}
 	defer s.out.close()
 	if s.err, err = newOutput(false); err != nil {
-		return load.Ended{}, nil, err
+		return end, nil, err
 	}
 	defer s.err.close()
 	s.out.keep, s.out.benchmarks = loadBytes, new(gobench.Reader)
-	c := load.Command{
-		Shell: shell, Env: r.variables(t, phase, span), RealTime: r.RealTime && phase != phasePrepare,
-		Stdout: s.out.w, Stderr: s.err.w,
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return end, nil, err
 	}
-	// The program's descriptors are copies: here the pipes are drained from the start.
-	s.out.drain()
-	s.err.drain()
+	defer null.Close()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
 	defer cancel()
-	end, err := c.Run(ctx, r.Self)
-	s.out.ended()
-	s.err.ended()
-	return end, s, err
+	var began time.Time
+	realTime := r.RealTime && phase != phasePrepare
+	child, err := cgrun.Start(ctx, cgrun.Spec{
+		Args: []string{"/bin/sh", "-c", shell}, Env: r.variables(t, phase, span),
+		NoLimit: true, RealTime: realTime,
+		Stdin: null, Stdout: s.out.w, Stderr: s.err.w,
+		Ready: func(cgrun.Confinement) { began = time.Now() },
+	})
+	if err != nil {
+		return end, s, cannotStart(ctx, err, realTime)
+	}
+	s.out.started()
+	s.err.started()
+	var failed error
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		end.Exit, failed = child.Wait()
+		end.Wall = time.Since(began).Seconds()
+	}()
+	select {
+	case <-exited:
+	case <-ctx.Done():
+		child.SignalGroup(syscall.SIGTERM)
+		select {
+		case <-exited:
+		case <-time.After(commandGrace):
+		}
+	}
+	if cpu := child.Usage().CPUTime; cpu != nil {
+		end.CPU = cpu.Seconds()
+	}
+	_, err = child.Remove()
+	<-exited
+	end.Policy = child.Confinement.Policy
+	s.out.wait()
+	s.err.wait()
+	if ctx.Err() != nil {
+		return end, s, context.Cause(ctx)
+	}
+	return end, s, errors.Join(failed, err)
+}
+
+// cannotStart explains why a command did not start.
+func cannotStart(ctx context.Context, err error, realTime bool) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	cure := "--load-cmd and --prepare need a shell"
+	if noWay, ok := errors.AsType[*cgrun.NoWayError](err); ok {
+		if err = noWay.Tried[0].Err; realTime {
+			cure = load.RealTimeCure
+		}
+	}
+	return &limitError{"cannot start the command: " + err.Error(), cure}
 }
 
 // variables returns the environment of a command beside the program.

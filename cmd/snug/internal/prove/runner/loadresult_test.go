@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/profile/gobench"
-	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
@@ -123,7 +122,7 @@ func TestLoadInParts(t *testing.T) {
 	d := commandDriver{runner: &Runner{Window: 6 * time.Second}}
 	for i, n := range []float64{100, 300, 320} {
 		p50 := 0.01 * float64(i+1)
-		d.parts = append(d.parts, loadPart{&loadResult{Operations: &n, Errors: 1, P50: &p50}, load.Ended{Wall: 2, CPU: 0.5}})
+		d.parts = append(d.parts, loadPart{&loadResult{Operations: &n, Errors: 1, P50: &p50}, ended{Wall: 2, CPU: 0.5}})
 	}
 	var run finding.Run
 	if err := d.result(&run); err != nil {

@@ -56,18 +56,6 @@ func newOutput(trace bool) (*output, error) {
 func (o *output) started() {
 	o.w.Close()
 	o.w = nil
-	o.drain()
-}
-
-// ended closes this process's copy of the write end after the program has ended, and waits
-// for its last output. It is for an output that was drained from the start.
-func (o *output) ended() {
-	o.w.Close()
-	o.w = nil
-	o.wait()
-}
-
-func (o *output) drain() {
 	go func() {
 		defer close(o.done)
 		buf := make([]byte, 32<<10)

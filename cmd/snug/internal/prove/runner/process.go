@@ -97,7 +97,7 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 	spec := cgrun.Spec{
 		Args: l.args, Env: l.env, Dir: r.Dir,
 		CPUs: arm.Quota, BurstMicros: arm.Burst, MemoryBytes: arm.Memory,
-		Counters: true, Tied: true,
+		Counters: true,
 		Ready: func(cgrun.Confinement) {
 			p.inherited = highWater("self")
 			p.began = time.Now()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,10 +20,16 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
+// command runs a command that does not end.
+var command func(where string)
+
 func TestMain(m *testing.M) {
 	cgrun.ChildMain()
 	load.ChildMain()
 	workload.ChildMain()
+	if where := os.Getenv("SNUG_TEST_COMMANDER"); where != "" {
+		command(where) // see TestCommandOfKilledParent
+	}
 	os.Exit(m.Run())
 }
 
@@ -135,10 +142,14 @@ func TestOutput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.drain()
-			o.w.WriteString(test.text)
-			o.w.Close()
-			o.w = nil
+			fd, err := syscall.Dup(int(o.w.Fd()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.started()
+			w := os.NewFile(uintptr(fd), "w") // of the program
+			w.WriteString(test.text)
+			w.Close()
 			<-o.done
 			if got := o.lastLine(); got != test.last {
 				t.Errorf("last line %q, want %q", got, test.last)
