@@ -94,17 +94,10 @@ func (h *header) differs(now *header, path string) error {
 	if err := h.searches(now, path); err != nil {
 		return err
 	}
-	what := func(name string, then, now any) error {
-		if then == now {
-			return nil
-		}
-		return another(path, fmt.Sprintf("%s %s there, %s here", name, shown(then), shown(now)))
-	}
-	type pair struct {
+	for _, p := range []struct {
 		name      string
 		then, now any
-	}
-	for _, p := range []pair{
+	}{
 		{"command is", strings.Join(was.Command, " "), strings.Join(s.Command, " ")},
 		{"URL is", was.URL, s.URL},
 		{"load command is", was.LoadCommand, s.LoadCommand},
@@ -118,17 +111,6 @@ func (h *header) differs(now *header, path string) error {
 		{"seconds of the window are", was.Window, s.Window},
 		{"no limit is", was.NoLimit, s.NoLimit},
 		{"number of arms is", len(old.Arms), len(d.Arms)},
-	} {
-		if err := what(p.name, p.then, p.now); err != nil {
-			return err
-		}
-	}
-	for i, a := range d.Arms {
-		if o := old.Arms[i]; o.Arm != a.Arm || o.Rate != a.Rate {
-			return another(path, fmt.Sprintf("arm %d is %s there, %s here", i+1, o, a))
-		}
-	}
-	for _, p := range []pair{
 		{"version of snug is", was.Version, s.Version},
 		{"system is", was.Machine.OS + "/" + was.Machine.Arch, s.Machine.OS + "/" + s.Machine.Arch},
 		{"kernel is", was.Machine.Kernel, s.Machine.Kernel},
@@ -137,8 +119,13 @@ func (h *header) differs(now *header, path string) error {
 		{"Go version is", was.Machine.Go, s.Machine.Go},
 		{"cgroup way is", was.Machine.CgroupWay, s.Machine.CgroupWay},
 	} {
-		if err := what(p.name, p.then, p.now); err != nil {
-			return err
+		if p.then != p.now {
+			return another(path, fmt.Sprintf("%s %s there, %s here", p.name, shown(p.then), shown(p.now)))
+		}
+	}
+	for i, a := range d.Arms {
+		if o := old.Arms[i]; o.Arm != a.Arm || o.Rate != a.Rate {
+			return another(path, fmt.Sprintf("arm %d is %s there, %s here", i+1, o, a))
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/internal/cgroup"
 )
 
 // userHz is the unit of /proc/stat in user space: 100 per second on every architecture
@@ -53,22 +54,14 @@ func parseStat(text string) (busy, steal *float64) {
 	return &b, &v[7]
 }
 
-// parsePressure parses the total of the line "some avg10=.. avg60=.. avg300=..
-// total=MICROS" (Linux Documentation/accounting/psi.rst), in seconds.
+// parsePressure returns how long some task has waited (Linux Documentation/accounting/psi.rst), in
+// seconds; nil if it is unknown.
 func parsePressure(text string) *float64 {
-	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "some ")
-		if !ok {
-			continue
-		}
-		if _, total, ok := strings.Cut(rest, "total="); ok {
-			if n, err := strconv.ParseUint(total, 10, 64); err == nil {
-				s := float64(n) / 1e6
-				return &s
-			}
-		}
+	some, _ := cgroup.Pressure([]byte(text))
+	if !some.HasTotal {
+		return nil
 	}
-	return nil
+	return new(float64(some.Total) / 1e6)
 }
 
 // noise returns what others did between two readings. own is the CPU time, in seconds, of

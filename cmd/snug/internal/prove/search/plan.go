@@ -4,12 +4,9 @@ package search
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
-	"github.com/snug-go/snug/cmd/snug/internal/report/units"
-	"github.com/snug-go/snug/internal/plan"
 )
 
 const (
@@ -97,19 +94,12 @@ func divide(runs, candidates int) (sizes []int, reserve int) {
 	return nil, reserve
 }
 
-// check rejects an input for which there can be no search.
+// check rejects an input that lacks something. Package lab has checked what the operator gave.
 func (in *Input) check() error {
-	open := experiment.OpenLoop(in.Base.Arm)
-	switch name := in.Objective.name; {
-	case name == "":
+	switch {
+	case in.Objective.name == "":
 		return fmt.Errorf("no objective")
-	case name == "rps" && open:
-		return fmt.Errorf("objective rps: the load is %s whatever the knobs; want a saturating load", in.Base.Load)
-	case name == "p99" && in.Base.Load == "saturated":
-		return fmt.Errorf("objective p99: under a saturating load latency is the length of the queue; want a rate")
-	case name == "wall" && in.Base.Load != "batch":
-		return fmt.Errorf("objective wall: only a command that ends has it, the load is %s", in.Base.Load)
-	case open && !(in.Base.Rate > 0):
+	case experiment.OpenLoop(in.Base.Arm) && !(in.Base.Rate > 0):
 		return fmt.Errorf("the load is %s, and no rate is known", in.Base.Load)
 	case in.CPUs < 1:
 		return fmt.Errorf("the number of CPUs is not known")
@@ -117,26 +107,6 @@ func (in *Input) check() error {
 		return fmt.Errorf("no budget")
 	case in.PerRun <= 0:
 		return fmt.Errorf("the duration of a run is not known")
-	}
-	for _, v := range in.Values.GOMAXPROCS {
-		if _, ok := plan.ParseProcs(v); !ok && !unset(v) {
-			return fmt.Errorf("not a value of GOMAXPROCS, %q", v)
-		}
-	}
-	for _, v := range in.Values.GOGC {
-		if n, err := strconv.Atoi(v); (err != nil || n < 0) && v != "off" && !unset(v) {
-			return fmt.Errorf("not a value of GOGC, %q", v)
-		}
-	}
-	for _, v := range in.Values.GOMEMLIMIT {
-		if _, ok := units.ParseGoBytes(v); !ok && v != "off" && !unset(v) {
-			return fmt.Errorf("not a value of GOMEMLIMIT, %q", v)
-		}
-	}
-	for _, b := range in.Values.Burst {
-		if b < 0 {
-			return fmt.Errorf("not a burst, %d µs", b)
-		}
 	}
 	return nil
 }

@@ -448,20 +448,12 @@ func TestBudgetIsADeadline(t *testing.T) {
 
 func TestInputErrors(t *testing.T) {
 	for want, change := range map[string]func(*Input){
-		"want a saturating load":     func(in *Input) { in.Objective, _ = ParseObjective("rps"); in.Base.Load, in.Base.Rate = "50%", 9 },
-		"want a rate":                func(in *Input) { in.Objective, _ = ParseObjective("p99") },
-		"only a command that ends":   func(in *Input) { in.Objective, _ = ParseObjective("wall") },
-		"no rate is known":           func(in *Input) { in.Base.Load = "50%" },
-		"no budget":                  func(in *Input) { in.Budget = 0 },
-		"duration of a run":          func(in *Input) { in.PerRun = 0 },
-		"no objective":               func(in *Input) { in.Objective = Objective{} },
-		"number of CPUs":             func(in *Input) { in.CPUs = 0 },
-		`value of GOMAXPROCS, "0"`:   func(in *Input) { in.Values.GOMAXPROCS = []string{"0"} },
-		`value of GOGC, "-1"`:        func(in *Input) { in.Values.GOGC = []string{"-1"} },
-		`value of GOMEMLIMIT, "1G"`:  func(in *Input) { in.Values.GOMEMLIMIT = []string{"1G"} },
-		`value of GOMEMLIMIT, "90%"`: func(in *Input) { in.Values.GOMEMLIMIT = []string{"90%"} },
-		"not a burst":                func(in *Input) { in.Values.Burst = []int64{-1} },
-		"too small":                  func(in *Input) { in.Budget = runs(smallest - 1) },
+		"no rate is known":  func(in *Input) { in.Base.Load = "50%" },
+		"no budget":         func(in *Input) { in.Budget = 0 },
+		"duration of a run": func(in *Input) { in.PerRun = 0 },
+		"no objective":      func(in *Input) { in.Objective = Objective{} },
+		"number of CPUs":    func(in *Input) { in.CPUs = 0 },
+		"too small":         func(in *Input) { in.Budget = runs(smallest - 1) },
 	} {
 		in := input(t, "cpu")
 		change(&in)
