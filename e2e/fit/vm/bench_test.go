@@ -22,14 +22,14 @@ func TestBench(t *testing.T) {
 		return append(short, flags...)
 	}
 	tests := []struct {
-		step         vm.Step
-		method       string
-		quota, burst int64  // of the last cell, in microseconds
-		stderr       string // on stderr
+		step   vm.Step
+		method string
+		quota  int64  // of the last cell, in microseconds
+		stderr string // on stderr
 	}{
 		{
-			step:   vm.Step{Name: "in the root group", Args: bench("--cpus", "1.5", "--burst", "0,quota", "--memory", "256MiB"), Seconds: 300},
-			method: "cgroup-v2", quota: 150_000, burst: 150_000,
+			step:   vm.Step{Name: "in the root group", Args: bench("--cpus", "1.5", "--memory", "256MiB"), Seconds: 300},
+			method: "cgroup-v2", quota: 150_000,
 		},
 		{
 			step:   vm.Step{Name: "in a container", Cgroup: groups{"/a": {"cpu.max": "150000 100000"}}, In: []string{"/a"}, Private: true, Uid: 65532, Args: bench(), Seconds: 300},
@@ -65,7 +65,6 @@ func TestBench(t *testing.T) {
 						CPU         *float64 `json:"cpu_seconds"`
 						Confinement struct {
 							Quota int64 `json:"quota_micros"`
-							Burst int64 `json:"burst_micros"`
 						}
 					}
 				}
@@ -76,17 +75,17 @@ func TestBench(t *testing.T) {
 			if d.Machine.Way != test.method || len(d.Cells) < 2 {
 				t.Errorf("cgroup_way %q, want %q; %d cells", d.Machine.Way, test.method, len(d.Cells))
 			}
-			var quota, burst int64
+			var quota int64
 			for _, c := range d.Cells {
 				for _, run := range c.Rounds {
 					if run.Ops == 0 || run.Throttled == nil {
 						t.Errorf("a run without operations or without throttling counters: %+v", run)
 					}
-					quota, burst = run.Confinement.Quota, max(burst, run.Confinement.Burst)
+					quota = run.Confinement.Quota
 				}
 			}
-			if quota != test.quota || burst != test.burst {
-				t.Errorf("quota %d, want %d; burst %d, want %d", quota, test.quota, burst, test.burst)
+			if quota != test.quota {
+				t.Errorf("quota %d, want %d", quota, test.quota)
 			}
 		})
 	}

@@ -44,7 +44,7 @@ loads a service that already runs: snug confines nothing and sets no knob.
 
 --load-cmd 'CMD' loads a service of any protocol: CMD runs by sh -c outside of
 the cgroup, for SNUG_SECONDS seconds, and its last line is a JSON object such as
-{"operations": 5000, "errors": 0, "p99_seconds": 0.012}, or a Go benchmark's.
+{"operations": 5000, "errors": 0, "p99_seconds": 0.012}.
 --url tcp://HOST:PORT is where the service listens. --prepare 'CMD' fills the
 service before each run. "snug explain load-command" has the variables.
 
@@ -174,7 +174,7 @@ func workloadHelp() string {
 
 // nextBench returns the command to run next.
 func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
-	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "burst", "rounds", "window", "warmup", "seed", "objective", "full", "metric", "stdout"}, target...)
+	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "rounds", "window", "warmup", "seed", "objective", "full", "metric", "stdout"}, target...)
 	late := slices.ContainsFunc(doc.Cells, func(c finding.Cell) bool {
 		return slices.ContainsFunc(c.Rounds, func(r finding.Run) bool { return strings.Contains(r.Invalid, "generator was late") })
 	})

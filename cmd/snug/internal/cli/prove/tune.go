@@ -95,7 +95,7 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 // answer beside other settings.
 func nextTune(t *lab.Tune, flags *pflag.FlagSet, doc *finding.Tune) string {
 	if !doc.Complete && t.RecordFile != "" {
-		all := append([]string{"gomaxprocs", "gogc", "gomemlimit", "burst", "constraint", "budget", "window", "warmup", "seed", "objective"}, target...)
+		all := append([]string{"gomaxprocs", "gogc", "gomemlimit", "constraint", "budget", "window", "warmup", "seed", "objective"}, target...)
 		return "snug tune --record " + message.Quote(t.RecordFile) + again(&t.Lab, flags, all...)
 	}
 	return "snug bench" + winner(doc) + again(&t.Lab, flags, target...)

@@ -98,11 +98,6 @@ type Spec struct {
 	// as well; they are never left out.
 	MemoryOptional bool
 
-	// BurstMicros is the most unused quota that the group may save up and use in a
-	// later period on top of that period's quota, in microseconds, 0 for none, at
-	// most the quota (Linux Documentation/scheduler/sched-bwc.rst; since 5.14). It
-	// does not loosen limits above the group. systemd has no property for it.
-	BurstMicros int64
 	// Weight is the CPU weight of the group when it competes for a CPU, from
 	// 1 to 10000 (cpu.weight of cgroup v2); 0 leaves the kernel's 100. The group
 	// competes with everything beside it: other groups and single processes,
@@ -172,8 +167,7 @@ type Confinement struct {
 	// rounds it, and on v1 if an ancestor allows less (v1 refuses a quota above the
 	// parent's).
 	QuotaMicros, PeriodMicros int64
-	// BurstMicros is the group's burst in microseconds, 0 for none. It is less than
-	// in the Spec if the quota is.
+	// BurstMicros is the burst of the group in microseconds, 0 for none: with Own it may have one.
 	BurstMicros int64
 	// CPUs is the smallest quota/period of the group and every visible ancestor, in
 	// cores; CPUsFrom is the file that sets it.
@@ -209,10 +203,8 @@ type Usage struct {
 	// ThrottledTime is how long tasks were throttled, summed over CPUs: it can
 	// grow faster than the clock.
 	ThrottledTime *time.Duration
-	// Bursts counts the periods that used more than the quota, and BurstTime is
-	// how much more, summed over CPUs.
-	Bursts    *uint64
-	BurstTime *time.Duration
+	// Bursts counts the periods that used more than the quota.
+	Bursts *uint64
 	// CPUTime is user and system time of all processes in the group. With Own and
 	// NoLimit it is that of the command, of the children it has waited for, and of
 	// the processes alive in its process group.

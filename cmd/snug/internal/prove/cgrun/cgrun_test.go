@@ -31,7 +31,6 @@ func TestSpec(t *testing.T) {
 		{"cpu-rounds", Spec{Args: cmd, CPUs: 1.0 / 3}, want{quota: 33333, period: 100000}, "", ""},
 		{"memory", Spec{Args: cmd, MemoryBytes: 1 << 28}, want{memory: 1 << 28}, "", ""},
 		{"smallest", Spec{Args: cmd, CPUs: 0.001, PeriodMicros: 1e6, MemoryBytes: MinMemoryBytes}, want{quota: 1000, period: 1e6, memory: 1 << 20}, "", ""},
-		{"burst", Spec{Args: cmd, CPUs: 0.5, BurstMicros: 50000}, want{quota: 50000, period: 100000, burst: 50000}, "", ""},
 		{"weight", Spec{Args: cmd, MemoryBytes: 1 << 28, Weight: 10000}, want{memory: 1 << 28, weight: 10000}, "", ""},
 		{"optional-memory", Spec{Args: cmd, MemoryBytes: 1 << 28, MemoryOptional: true, Weight: 100}, want{memory: 1 << 28, weight: 100}, "", ""},
 		{"optional-memory-alone", Spec{Args: cmd, MemoryBytes: 1 << 28, MemoryOptional: true}, want{}, "optional", "or a weight"},
@@ -49,10 +48,6 @@ func TestSpec(t *testing.T) {
 		{"period-too-short", Spec{Args: cmd, CPUs: 1, PeriodMicros: 999}, want{}, "999 µs", "1ms to 1s"},
 		{"period-too-long", Spec{Args: cmd, CPUs: 1, PeriodMicros: 1000001}, want{}, "1000001 µs", "1ms to 1s"},
 		{"negative-memory", Spec{Args: cmd, MemoryBytes: -1}, want{}, "negative", "256MiB"},
-		{"burst-without-quota", Spec{Args: cmd, MemoryBytes: 1 << 28, BurstMicros: 1}, want{}, "without a CPU limit", "ask for"},
-		{"burst-above-quota", Spec{Args: cmd, CPUs: 0.5, BurstMicros: 50001}, want{}, "above the quota of 50000", "at most 50000"},
-		{"burst-above-the-largest", Spec{Args: cmd, CPUs: 17592186044.415, PeriodMicros: 1000, BurstMicros: 1}, want{}, "above the quota", "at most 0"},
-		{"negative-burst", Spec{Args: cmd, CPUs: 0.5, BurstMicros: -1}, want{}, "negative", "20ms"},
 		{"weight-too-large", Spec{Args: cmd, CPUs: 1, Weight: 10001}, want{}, "10001", "1 to 10000"},
 		{"negative-weight", Spec{Args: cmd, CPUs: 1, Weight: -1}, want{}, "-1", "1 to 10000"},
 		{"weight-alone", Spec{Args: cmd, Weight: 100}, want{}, "neither", "at least one"},
@@ -277,7 +272,7 @@ func TestUsage(t *testing.T) {
 	v2 := func(dir string) part { return part{controllers: []string{"cpu", "memory"}, dir: dir} }
 	v1 := func(dir string, c ...string) part { return part{v1: true, controllers: c, dir: dir} }
 	all := Usage{Periods: number(20), ThrottledPeriods: number(3), ThrottledTime: span(70 * time.Microsecond),
-		Bursts: number(2), BurstTime: span(30 * time.Microsecond), CPUTime: span(1500 * time.Microsecond),
+		Bursts: number(2), CPUTime: span(1500 * time.Microsecond),
 		Pressure: span(12345 * time.Microsecond), MemoryPressure: span(9 * time.Microsecond), MemoryPeakBytes: bytes(4096), OOMKills: number(1)}
 	for _, tt := range []struct {
 		name  string
@@ -287,7 +282,7 @@ func TestUsage(t *testing.T) {
 		{"v2", []part{v2("/v2")}, all},
 		{"v2-without-a-cpu-controller", []part{{controllers: []string{"memory"}, dir: "/bare"}}, Usage{CPUTime: span(2 * time.Microsecond)}},
 		{"v1", []part{v1("/v1c", "cpu"), v1("/v1a", "cpuacct"), v1("/v1m", "memory")},
-			Usage{Periods: number(5), ThrottledPeriods: number(4), ThrottledTime: span(9000), Bursts: number(1), BurstTime: span(40),
+			Usage{Periods: number(5), ThrottledPeriods: number(4), ThrottledTime: span(9000), Bursts: number(1),
 				CPUTime: span(777), MemoryPeakBytes: bytes(8192), OOMKills: number(6)}},
 		{"v1-before-4.13", []part{v1("/old", "memory")}, Usage{}},
 		{"hybrid", []part{v1("/v1c", "cpu"), {controllers: []string{"memory"}, dir: "/v2"}},
@@ -302,7 +297,7 @@ func TestUsage(t *testing.T) {
 
 func TestUsageKeepsTheEarlierReading(t *testing.T) {
 	n, m, d, b := uint64(1), uint64(2), time.Second, int64(3)
-	earlier := Usage{Periods: &n, ThrottledPeriods: &n, ThrottledTime: &d, Bursts: &n, BurstTime: &d, CPUTime: &d, Pressure: &d, MemoryPressure: &d, MemoryPeakBytes: &b, OOMKills: &n}
+	earlier := Usage{Periods: &n, ThrottledPeriods: &n, ThrottledTime: &d, Bursts: &n, CPUTime: &d, Pressure: &d, MemoryPressure: &d, MemoryPeakBytes: &b, OOMKills: &n}
 	if got := (Usage{}).or(earlier); got != earlier {
 		t.Errorf("nothing or all = %s", show(got))
 	}
@@ -316,7 +311,7 @@ func TestUsageSinceAnEarlierReading(t *testing.T) {
 	span := func(d time.Duration) *time.Duration { return &d }
 	earlier := Usage{Periods: number(10), ThrottledPeriods: number(4), ThrottledTime: span(7), Bursts: number(5), Pressure: span(100), OOMKills: number(1)}
 	peak := int64(1)
-	now := Usage{Periods: number(30), ThrottledPeriods: number(4), ThrottledTime: span(9), Bursts: number(4), BurstTime: span(3), CPUTime: span(1),
+	now := Usage{Periods: number(30), ThrottledPeriods: number(4), ThrottledTime: span(9), Bursts: number(4), CPUTime: span(1),
 		Pressure: span(150), MemoryPeakBytes: &peak, OOMKills: number(2)}
 	want := Usage{Periods: number(20), ThrottledPeriods: number(0), ThrottledTime: span(2), Pressure: span(50), OOMKills: number(1)}
 	if got := now.since(earlier); !reflect.DeepEqual(got, want) {

@@ -22,15 +22,13 @@ import (
 	"time"
 )
 
-func TestBurstAndWeight(t *testing.T) {
+func TestWeight(t *testing.T) {
 	needRoot(t)
-	for _, tt := range []struct{ name, flags, burst, weight string }{
-		{"none", "-cpus 0.5", "0", ""},
-		{"burst", "-cpus 0.5 -burst 20000", "20000", ""},
-		{"burst of the whole quota", "-cpus 1.5 -period 50000 -burst 75000", "75000", ""},
-		{"weight", "-cpus 0.5 -weight 10000", "0", "10000 102400"},
-		{"least weight", "-cpus 0.5 -weight 1", "0", "1 10"},
-		{"weight without a quota", "-memory 67108864 -weight 200", "0", "200 2048"},
+	for _, tt := range []struct{ name, flags, weight string }{
+		{"none", "-cpus 0.5", ""},
+		{"weight", "-cpus 0.5 -weight 10000", "10000 102400"},
+		{"least weight", "-cpus 0.5 -weight 1", "1 10"},
+		{"weight without a quota", "-memory 67108864 -weight 200", "200 2048"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			report := filepath.Join(t.TempDir(), "report")
@@ -39,86 +37,14 @@ func TestBurstAndWeight(t *testing.T) {
 			if err := json.Unmarshal([]byte(o.stdout), &p); err != nil || o.code != 0 {
 				t.Fatalf("%v, %+v", err, o)
 			}
-			if p.Burst != tt.burst {
-				t.Errorf("burst inside is %q, want %q", p.Burst, tt.burst)
-			}
 			if tt.weight != "" && !slices.Contains(strings.Fields(tt.weight), p.Weight) {
 				t.Errorf("weight inside is %q, want one of %q", p.Weight, tt.weight)
 			}
 			c := readJSON[saved](t, report).Confinement
-			if fmt.Sprint(c.BurstMicros) != tt.burst || c.CPUGroup == "" || c.Policy != "SCHED_OTHER" {
+			if c.CPUGroup == "" || c.Policy != "SCHED_OTHER" {
 				t.Errorf("proof %+v", c)
 			}
 		})
-	}
-}
-
-func TestBurstIsUsedAndCounted(t *testing.T) {
-	needRoot(t)
-	c, err := Start(t.Context(), Spec{Args: self("as-pulses"), CPUs: 0.3, BurstMicros: 30000, Counters: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	until(t, "two periods of more than the quota", func() bool {
-		u := c.Usage()
-		return u.Bursts != nil && *u.Bursts >= 2
-	})
-	if u := c.Usage(); u.BurstTime == nil || *u.BurstTime <= 0 || u.CPUTime == nil {
-		t.Errorf("usage %s", show(u))
-	}
-	if n, err := c.Remove(); n != 0 || err != nil {
-		t.Errorf("Remove() = %d, %v", n, err)
-	}
-}
-
-func TestBurstAboveTheCallersLimitIsTold(t *testing.T) {
-	needRoot(t)
-	n := makeNest(t)
-	n.limit(t, n.cpu, n.mem) // 0.3 CPUs
-	report := filepath.Join(t.TempDir(), "report")
-	inner := snug("-cpus 0.25 -burst 20000 -report "+report, "as-probe")
-	if o := run(t, command(append(self("as-into", n.enter, "--"), inner.Args...))); o.code != 0 {
-		t.Fatalf("%+v", o)
-	}
-	c := readJSON[saved](t, report).Confinement
-	if c.BurstMicros != 20000 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], n.cpu) {
-		t.Errorf("burst %d, warnings %q", c.BurstMicros, c.Warnings)
-	}
-	// v1 refuses a quota above the caller's, and so a burst above it too.
-	inner = snug("-cpus 1 -burst 80000 -report "+report, "as-probe")
-	if o := run(t, command(append(self("as-into", n.enter, "--"), inner.Args...))); o.code != 0 {
-		t.Fatalf("%+v", o)
-	}
-	want := int64(80000)
-	if n.v1 {
-		want = 30000
-	}
-	if c := readJSON[saved](t, report).Confinement; c.BurstMicros != want || len(c.Warnings) != 1 {
-		t.Errorf("burst %d, want %d; warnings %q", c.BurstMicros, want, c.Warnings)
-	}
-}
-
-func TestBurstThatCannotBe(t *testing.T) {
-	w := want{quota: 50000, period: 100000, burst: 1000}
-	m := machine{
-		fsys: tree("/run/systemd/system/", "/proc/1/comm systemd", "/proc/self/cgroup 0::/system.slice/x.service", "/proc/self/mountinfo "+v2Mount),
-	}
-	list, tried := plan(m, w, "snug-0123456789abcdef")
-	if text := (&NoWayError{Tried: tried}).Error(); len(list) != 0 || !strings.Contains(text, "systemd-scope: systemd has no property for a CPU burst") {
-		t.Errorf("ways %v, %s", list, text)
-	}
-	if text := cure(tried, m, w); !strings.Contains(text, "leave out the burst") {
-		t.Errorf("cure %q", text)
-	}
-
-	// A directory without the file acts as a kernel without the feature.
-	g := &group{want: w}
-	err := g.allowBurst(part{dir: t.TempDir(), parent: "/"})
-	if !errors.Is(err, errNoBurst) || !strings.Contains(err.Error(), "cpu.max.burst") {
-		t.Errorf("error %v", err)
-	}
-	if text := cure([]Tried{{WayV2, err}}, m, w); !strings.Contains(text, "5.14") {
-		t.Errorf("cure %q", text)
 	}
 }
 

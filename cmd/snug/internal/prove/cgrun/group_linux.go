@@ -131,34 +131,6 @@ func (g *group) limitCPU(p part) error {
 	if err == nil && (quota != g.want.quota || period != g.want.period) {
 		err = &ProofError{fmt.Sprintf("wrote quota %d of %d µs and read back %d of %d, %s", g.want.quota, g.want.period, quota, period, file)}
 	}
-	if err != nil || g.want.burst == 0 {
-		return err
-	}
-	return g.allowBurst(p)
-}
-
-// allowBurst writes the burst. The kernel needs the quota first.
-func (g *group) allowBurst(p part) error {
-	fsys := os.DirFS("/")
-	quota, period, above, err := tightestCPU(fsys, parents(p), p.v1)
-	if err != nil {
-		return err
-	}
-	g.want.burst = min(g.want.burst, g.want.quota) // the quota may have been clamped
-	if quota > 0 && float64(quota)/float64(period) < float64(g.want.quota+g.want.burst)/float64(g.want.period) {
-		g.warnings = append(g.warnings, fmt.Sprintf("a limit above leaves no room for the whole CPU burst, %s", above))
-	}
-	err = write(p.dir, burstFile(p.v1), strconv.FormatInt(g.want.burst, 10))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w, %s", errNoBurst, path.Join(p.dir, burstFile(p.v1)))
-	}
-	if err != nil {
-		return err
-	}
-	burst, file, err := cpuBurst(fsys, p.dir, p.v1)
-	if err == nil && burst != g.want.burst {
-		err = &ProofError{fmt.Sprintf("wrote a burst of %d µs and read back %d, %s", g.want.burst, burst, file)}
-	}
 	return err
 }
 

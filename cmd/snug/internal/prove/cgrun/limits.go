@@ -55,14 +55,10 @@ func cpuLimit(fsys fs.FS, dir string, v1 bool) (quota, period int64, file string
 //	cpu.max.burst     v2: "20000"
 //	cpu.cfs_burst_us  v1: "20000"
 func cpuBurst(fsys fs.FS, dir string, v1 bool) (burst int64, file string, err error) {
-	return number(fsys, path.Join(dir, burstFile(v1)))
-}
-
-func burstFile(v1 bool) string {
 	if v1 {
-		return "cpu.cfs_burst_us"
+		return number(fsys, path.Join(dir, "cpu.cfs_burst_us"))
 	}
-	return "cpu.max.burst"
+	return number(fsys, path.Join(dir, "cpu.max.burst"))
 }
 
 // Bounds of the CPU weight of a group (sched_group_set_shares). An ordinary process

@@ -97,7 +97,6 @@ func asSnug(args []string) int {
 	fs.Int64Var(&spec.MemoryBytes, "memory", 0, "")
 	fs.Int64Var(&spec.PeriodMicros, "period", 0, "")
 	fs.BoolVar(&spec.Counters, "counters", false, "")
-	fs.Int64Var(&spec.BurstMicros, "burst", 0, "")
 	fs.IntVar(&spec.Weight, "weight", 0, "")
 	fs.BoolVar(&spec.MemoryOptional, "memory-optional", false, "")
 	fs.BoolVar(&spec.Own, "own", false, "")
@@ -157,7 +156,6 @@ type probed struct {
 	PID     int
 	CPU     string // "quota period", "" for none
 	Memory  string
-	Burst   string
 	Weight  string // of v2, or v1's shares
 	Dirs    []string
 	Parent  int
@@ -189,7 +187,6 @@ func asProbe() int {
 			if v := get("cpu.cfs_quota_us"); v != "" {
 				p.CPU = v + " " + get("cpu.cfs_period_us")
 			}
-			p.Burst += get("cpu.max.burst") + get("cpu.cfs_burst_us") // in one tree at most
 			p.Weight += get("cpu.weight") + get("cpu.shares")
 			if v := get("memory.max"); v != "" {
 				p.Memory = v

@@ -9,10 +9,10 @@ import (
 
 // want is the limits of a Spec in the kernel's units; 0 means none.
 type want struct {
-	quota, period, burst int64 // microseconds
-	memory               int64 // bytes
-	weight               int   // v2's
-	counters             bool
+	quota, period int64 // microseconds
+	memory        int64 // bytes
+	weight        int   // v2's
+	counters      bool
 }
 
 // cpu reports whether the cpu controller is needed for more than its counters.
@@ -86,25 +86,8 @@ func (s *Spec) want() (want, error) {
 	if s.Weight < 0 || s.Weight > maxWeight {
 		return bad(fmt.Sprintf("CPU weight %d", s.Weight), "use 1 to 10000; the kernel's default is 100")
 	}
-	w.weight, w.burst = s.Weight, s.BurstMicros
-	if err := s.checkBurst(w.quota); err != nil {
-		return want{}, err
-	}
+	w.weight = s.Weight
 	return w, nil
-}
-
-// checkBurst applies the bounds of tg_set_cfs_bandwidth.
-func (s *Spec) checkBurst(quota int64) error {
-	switch maxBurst := min(quota, maxQuotaMicros-quota); {
-	case s.BurstMicros < 0:
-		return &SpecError{fmt.Sprintf("CPU burst %d µs is negative", s.BurstMicros), "use a time such as 20ms"}
-	case s.BurstMicros > 0 && quota == 0:
-		return &SpecError{fmt.Sprintf("CPU burst %d µs without a CPU limit", s.BurstMicros), "ask for a CPU limit, too"}
-	case s.BurstMicros > maxBurst:
-		return &SpecError{fmt.Sprintf("CPU burst %d µs is above the quota of %d µs", s.BurstMicros, quota),
-			fmt.Sprintf("use at most %d µs", maxBurst)}
-	}
-	return nil
 }
 
 // checkWithoutGroup checks a Spec that makes no group.
@@ -112,7 +95,7 @@ func (s *Spec) checkWithoutGroup() error {
 	if s.Own && s.NoLimit {
 		return &SpecError{"both snug's own limits and no limits", "ask for one of them"}
 	}
-	if s.CPUs != 0 || s.MemoryBytes != 0 || s.PeriodMicros != 0 || s.BurstMicros != 0 || s.Weight != 0 {
+	if s.CPUs != 0 || s.MemoryBytes != 0 || s.PeriodMicros != 0 || s.Weight != 0 {
 		return &SpecError{"a limit for a command that gets no group of its own", "leave out the limits, or make a group"}
 	}
 	return nil

@@ -73,10 +73,10 @@ func TestSystemdArgs(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	asked := want{quota: 150000, period: 100000, burst: 5000, memory: 1 << 28}
+	asked := want{quota: 150000, period: 100000, memory: 1 << 28}
 	parts := []part{{controllers: []string{"cpu", "memory"}, group: "/g"}}
 	good := Confinement{
-		CPUGroup: "/g", MemoryGroup: "/g", QuotaMicros: 150000, PeriodMicros: 100000, BurstMicros: 5000, CPUs: 1.5,
+		CPUGroup: "/g", MemoryGroup: "/g", QuotaMicros: 150000, PeriodMicros: 100000, CPUs: 1.5,
 		LimitBytes: 1 << 28, MemoryBytes: 1 << 28, Policy: "SCHED_OTHER",
 	}
 	for _, tt := range []struct {
@@ -96,8 +96,6 @@ func TestVerify(t *testing.T) {
 		{"effective-unknown", func(c *Confinement) { c.CPUs = 0 }, false},
 		{"effective-above-own", func(c *Confinement) { c.CPUs = 2 }, false},
 		{"real-time", func(c *Confinement) { c.Policy = "SCHED_FIFO" }, false},
-		{"no-burst", func(c *Confinement) { c.BurstMicros = 0 }, false},
-		{"more-burst", func(c *Confinement) { c.BurstMicros++ }, false},
 		{"no-memory-limit", func(c *Confinement) { c.LimitBytes = 0 }, false},
 		{"more-memory", func(c *Confinement) { c.LimitBytes++ }, false},
 		{"far-less-memory", func(c *Confinement) { c.LimitBytes -= 1 << 20 }, false},

@@ -14,11 +14,11 @@ import (
 // usage reads the counters of a group's parts. The files and their units:
 //
 //	v2 cpu.stat         nr_periods, nr_throttled, throttled_usec, usage_usec,
-//	                    nr_bursts, burst_usec (since Linux 5.14)
+//	                    nr_bursts (since Linux 5.14)
 //	v2 cpu.pressure, memory.pressure  "some ... total=MICROS" (since 4.20)
 //	v2 memory.peak      bytes (since Linux 5.19);  memory.events  oom_kill
 //	v1 cpu.stat         nr_periods, nr_throttled, throttled_time (ns),
-//	                    nr_bursts, burst_time (ns; since 5.14)
+//	                    nr_bursts (since 5.14)
 //	v1 cpuacct.usage    ns
 //	v1 memory.max_usage_in_bytes;  memory.oom_control  oom_kill (since 4.13)
 func usage(fsys fs.FS, parts []part) Usage {
@@ -58,14 +58,14 @@ func usage(fsys fs.FS, parts []part) Usage {
 // addCPU adds the counters of a cpu.stat. A v2 group beside v1 controllers has one
 // too, with the same CPU time and without the counters of the quota.
 func (u *Usage) addCPU(stat []byte, v1 bool) {
-	unit, throttled, burst := time.Microsecond, "throttled_usec", "burst_usec"
+	unit, throttled := time.Microsecond, "throttled_usec"
 	if v1 {
-		unit, throttled, burst = time.Nanosecond, "throttled_time", "burst_time"
+		unit, throttled = time.Nanosecond, "throttled_time"
 	}
 	if n := field(stat, "nr_periods"); n != nil {
 		u.Periods, u.ThrottledPeriods = n, field(stat, "nr_throttled")
 		u.ThrottledTime = duration(field(stat, throttled), unit)
-		u.Bursts, u.BurstTime = field(stat, "nr_bursts"), duration(field(stat, burst), unit)
+		u.Bursts = field(stat, "nr_bursts")
 	}
 	if d := duration(field(stat, "usage_usec"), time.Microsecond); d != nil {
 		u.CPUTime = d
@@ -79,7 +79,6 @@ func (u Usage) or(earlier Usage) Usage {
 		ThrottledPeriods: cmp.Or(u.ThrottledPeriods, earlier.ThrottledPeriods),
 		ThrottledTime:    cmp.Or(u.ThrottledTime, earlier.ThrottledTime),
 		Bursts:           cmp.Or(u.Bursts, earlier.Bursts),
-		BurstTime:        cmp.Or(u.BurstTime, earlier.BurstTime),
 		CPUTime:          cmp.Or(u.CPUTime, earlier.CPUTime),
 		Pressure:         cmp.Or(u.Pressure, earlier.Pressure),
 		MemoryPressure:   cmp.Or(u.MemoryPressure, earlier.MemoryPressure),
@@ -97,7 +96,6 @@ func (u Usage) since(earlier Usage) Usage {
 		ThrottledPeriods: minus(u.ThrottledPeriods, earlier.ThrottledPeriods),
 		ThrottledTime:    minus(u.ThrottledTime, earlier.ThrottledTime),
 		Bursts:           minus(u.Bursts, earlier.Bursts),
-		BurstTime:        minus(u.BurstTime, earlier.BurstTime),
 		Pressure:         minus(u.Pressure, earlier.Pressure),
 		MemoryPressure:   minus(u.MemoryPressure, earlier.MemoryPressure),
 		OOMKills:         minus(u.OOMKills, earlier.OOMKills),

@@ -45,9 +45,6 @@ func (s starter) verify(c *Child) error {
 		if p.CPUs == 0 || p.CPUs > got {
 			return bad("effective CPU limit %g, %s", p.CPUs, p.CPUGroup)
 		}
-		if p.BurstMicros != w.burst {
-			return bad("CPU burst %d µs, %s", p.BurstMicros, p.CPUGroup)
-		}
 	}
 	if w.cpu() && !bound(p.Policy) {
 		return bad("the CPU limit does not hold a thread with %s", p.Policy)

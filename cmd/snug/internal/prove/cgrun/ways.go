@@ -40,11 +40,7 @@ type attempt struct {
 	slice string // for a scope: the slice to put it in, "" for systemd's choice
 }
 
-var (
-	errSystemdOwnsTree = errors.New("systemd manages this tree and may move processes that it did not put there")
-	errScopeBurst      = errors.New("systemd has no property for a CPU burst")
-	errNoBurst         = errors.New("this kernel has no CPU burst")
-)
+var errSystemdOwnsTree = errors.New("systemd manages this tree and may move processes that it did not put there")
 
 // plan returns the ways to try, best first, and the impossible ones with their
 // reasons. It only reads.
@@ -59,9 +55,7 @@ func plan(m machine, w want, name string) (list []attempt, tried []Tried) {
 	}
 
 	systemd := bootedBySystemd(m.fsys)
-	if systemd && w.burst > 0 {
-		tried = append(tried, Tried{WaySystemd, errScopeBurst})
-	} else if systemd {
+	if systemd {
 		list = append(list, attempt{way: WaySystemd, slice: ownSlice(cgroup, m.uid)})
 	}
 
@@ -338,10 +332,6 @@ func cureOf(tried []Tried) string {
 			return "mount the cgroup filesystem again in this cgroup namespace" + elsewhere
 		case has(errCovered):
 			return "unmount the file system that covers the cgroup filesystem there" + elsewhere
-		case has(errNoBurst):
-			return "leave out the burst, or use Linux 5.14 or later"
-		case has(errScopeBurst):
-			return "leave out the burst, or start snug in a leaf of a delegated group that has cpu in cgroup.subtree_control"
 		case errors.As(t.Err, new(noControllerError)):
 			return "use a kernel that has the controller; see cgroup_disable in /proc/cmdline"
 		case has(syscall.EMFILE, syscall.ENFILE):

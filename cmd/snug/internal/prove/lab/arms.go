@@ -3,7 +3,6 @@
 package lab
 
 import (
-	"fmt"
 	"math"
 	"net/url"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/goenv"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
-	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/runner"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -28,30 +26,11 @@ type sweep struct {
 	Workloads []string
 	CPUs      []float64
 	Memory    []int64
-	burst     []burst
 	procs     []string // "" is unset
 	gogc      []string
 	memlimit  []plan.Memory
 	sets      []setting // besides all combinations of the three above
 	Loads     []string
-}
-
-// burst is how much unused quota a group may save: the whole quota, or a time.
-type burst struct {
-	quota bool // the whole quota
-	time  time.Duration
-}
-
-// micros returns the burst in microseconds. The kernel allows at most the quota.
-func (b burst) micros(quota float64) (int64, error) {
-	most := int64(math.Round(quota * cgrun.DefaultPeriodMicros))
-	if b.quota {
-		return most, nil
-	}
-	if n := b.time.Microseconds(); n <= most {
-		return n, nil
-	}
-	return 0, message.Usage(fmt.Sprintf("burst above the quota, --burst %s --cpus %s", b.time, units.Exact(quota)), "the kernel allows at most the quota: --burst quota")
 }
 
 // parseKnob accepts "default" for unset, and writes equal numbers alike.
@@ -66,17 +45,6 @@ func parseKnob(ok func(string) bool) func(string) (string, bool) {
 		}
 		return text, valid
 	}
-}
-
-func parseBurst(text string) (burst, bool) {
-	if text == "quota" {
-		return burst{quota: true}, true
-	}
-	if text == "0" {
-		return burst{}, true
-	}
-	d, err := time.ParseDuration(text)
-	return burst{time: d}, err == nil && d >= time.Microsecond
 }
 
 // ParseLoad accepts saturated, 80% (of capacity) and 800/s.
@@ -249,21 +217,16 @@ func (s *sweep) group(at finding.Arm, c *choice) ([]experiment.Arm, error) {
 		}
 		add("", one)
 	}
-	for _, b := range orOne(s.burst, burst{}) {
-		for _, p := range orOne(s.procs, "") {
-			for _, g := range orOne(s.gogc, "") {
-				for _, m := range orOne(s.memlimit, plan.Memory{}) {
-					a := at
-					limit, err := memoryLimit(m, c.memory(at.Memory), "--gomemlimit")
-					if err != nil {
-						return nil, err
-					}
-					a.Knobs = finding.Knobs{GOMAXPROCS: p, GOGC: g, GOMEMLIMIT: limit}
-					if a.Burst, err = b.micros(at.Quota); err != nil {
-						return nil, err
-					}
-					add("", a)
+	for _, p := range orOne(s.procs, "") {
+		for _, g := range orOne(s.gogc, "") {
+			for _, m := range orOne(s.memlimit, plan.Memory{}) {
+				a := at
+				limit, err := memoryLimit(m, c.memory(at.Memory), "--gomemlimit")
+				if err != nil {
+					return nil, err
 				}
+				a.Knobs = finding.Knobs{GOMAXPROCS: p, GOGC: g, GOMEMLIMIT: limit}
+				add("", a)
 			}
 		}
 	}

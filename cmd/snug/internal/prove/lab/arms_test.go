@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -39,7 +38,6 @@ func brief(a finding.Arm, labels []string) string {
 	add("", a.Load)
 	add("q", a.Quota)
 	add("m", a.Memory>>20)
-	add("b", a.Burst)
 	add("P", a.GOMAXPROCS)
 	add("GC", a.GOGC)
 	add("L", a.GOMEMLIMIT)
@@ -105,8 +103,6 @@ func TestArms(t *testing.T) {
 			[]string{"q1 m200 default", "q1 m200 L180MiB snug"}},
 		{"memory that is no number of MiB", "--cpus 1 --memory 100MiB --gomemlimit 1000000", machine(16),
 			[]string{"q1 m100 default", "q1 m100 L90MiB snug", "q1 m100 L1000000B"}},
-		{"burst", "--cpus 0.5 --burst 0,10ms,quota,50ms --gomaxprocs default", machine(16),
-			[]string{"q0.5 default", "q0.5 P1 snug", "q0.5 b10000", "q0.5 b50000"}},
 		{"the operator's setting", "--cpus 1 --gomaxprocs 4", with(plan.Env{GOMAXPROCS: "4", GOGC: "50"}),
 			[]string{"q1 default+snug", "q1 P4 GC50 current", "q1 P4"}},
 		{"the operator's setting is the default", "--cpus 1 --gomaxprocs 4", with(plan.Env{GOMAXPROCS: "2"}),
@@ -167,8 +163,6 @@ func TestArmsThatCannotBe(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--gomemlimit 90%":                             "a percentage without a limit, --gomemlimit",
 		"--gomemlimit 10%-100MiB --memory 512MiB":      "nothing is left of 512 MiB, --gomemlimit",
-		"--cpus 1 --burst 101ms":                       "burst above the quota, --burst 101ms --cpus 1",
-		"--cpus 2,0.5 --burst 100ms":                   "burst above the quota, --burst 100ms --cpus 0.5",
 		"--cpus 1 --memory 1GiB --gomemlimit 50%,0.1%": "",
 	} {
 		s := parsed(t, flags).Sweep
@@ -176,28 +170,6 @@ func TestArmsThatCannotBe(t *testing.T) {
 			if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
 				t.Errorf("%s: %v, want %q", flags, err, want)
 			}
-		}
-	}
-}
-
-func TestBurst(t *testing.T) {
-	for _, c := range []struct {
-		burst burst
-		quota float64
-		want  int64
-		ok    bool
-	}{
-		{burst{}, 1, 0, true},
-		{burst{quota: true}, 0.5, 50_000, true},
-		{burst{quota: true}, 1.5, 150_000, true},
-		{burst{time: 50 * time.Millisecond}, 0.5, 50_000, true},
-		{burst{time: 50*time.Millisecond + time.Microsecond}, 0.5, 0, false},
-		{burst{time: time.Microsecond}, 0.001, 1, true},
-		{burst{quota: true}, 0, 0, true},
-	} {
-		got, err := c.burst.micros(c.quota)
-		if got != c.want || (err == nil) != c.ok {
-			t.Errorf("%+v of %g: %d, %v; want %d", c.burst, c.quota, got, err, c.want)
 		}
 	}
 }

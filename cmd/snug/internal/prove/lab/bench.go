@@ -58,7 +58,7 @@ func (b *Bench) complete() error {
 	if b.Check && remote {
 		return message.Usage("nothing to compare, --check with --url alone", "give the service's command after --, so that snug can start it with other settings")
 	}
-	knobs := len(s.procs)+len(s.gogc)+len(s.memlimit)+len(s.burst)+len(s.sets) > 0
+	knobs := len(s.procs)+len(s.gogc)+len(s.memlimit)+len(s.sets) > 0
 	if remote && (knobs || len(s.CPUs)+len(s.Memory) > 0) {
 		return message.Usage("limits and knobs need a program that snug starts, --url alone", "give the service's command after --")
 	}

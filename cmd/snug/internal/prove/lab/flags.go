@@ -57,7 +57,7 @@ func Sections(fs *pflag.FlagSet) {
 		title string
 		names []string
 	}{
-		{"Container", []string{"cpus", "memory", "burst", "no-limit"}},
+		{"Container", []string{"cpus", "memory", "no-limit"}},
 		{"Docker or podman", []string{"in", "image", "in-arg", "snug-linux"}},
 		{"Settings to compare", []string{"gomaxprocs", "gogc", "gomemlimit", "set"}},
 		{"Load", []string{"workload", "load", "users", "url", "rate", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt"}},
@@ -76,7 +76,6 @@ func Sections(fs *pflag.FlagSet) {
 func (s *sweep) AddLimits(fs *pflag.FlagSet) {
 	flagvalue.DefineList(fs, "cpus", "limit CPU time to the CPUs in `LIST`, such as 0.5,1,1500m (default 1)", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &s.CPUs)
 	flagvalue.DefineList(fs, "memory", "limit memory to the sizes in `LIST`, such as 256MiB,1GiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.Memory)
-	flagvalue.DefineList(fs, "burst", "save unused quota, up to the durations in `LIST`: 0, 50ms, or quota", "0, a time such as 50ms, or quota", parseBurst, &s.burst)
 }
 
 // AddKnobs defines the flags for knobs.

@@ -313,14 +313,14 @@ func approximate(d time.Duration) string {
 // completes the limits of the sweep. If none can be made and the flags set no limit, the
 // limits of snug's own container apply, if it has any.
 func (l *Lab) confinement(s *sweep) error {
-	asked := len(s.CPUs)+len(s.Memory)+len(s.burst) > 0
+	asked := len(s.CPUs)+len(s.Memory) > 0
 	switch {
 	case len(l.Cmd) == 0 && len(l.URLs) > 0:
 		l.machine.CgroupWay = ""
 		return nil
 	case l.noLimit:
 		if asked {
-			return message.Usage("limits and no limits, --no-limit with --cpus, --memory or --burst", "give one or the other")
+			return message.Usage("limits and no limits, --no-limit with --cpus or --memory", "give one or the other")
 		}
 		l.machine.CgroupWay = string(cgrun.WayNone)
 		if quota, ok := l.choice.limits.CPU.Quota.Get(); ok {

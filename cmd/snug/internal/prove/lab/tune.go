@@ -183,13 +183,6 @@ func (t *Tune) complete(in *search.Input) error {
 	if len(s.Memory) > 0 {
 		in.Base.Memory = s.Memory[0]
 	}
-	for _, b := range s.burst {
-		micros, err := b.micros(in.Base.Quota)
-		if err != nil {
-			return err
-		}
-		in.Values.Burst = append(in.Values.Burst, micros)
-	}
 	memory := in.Base.Memory
 	if memory == 0 {
 		memory = in.Memory

@@ -76,7 +76,7 @@ func TestTuneInput(t *testing.T) {
 }
 
 func TestTuneComplete(t *testing.T) {
-	tn, err := parsedTune(t, "--cpus 0.5 --memory 200MiB --gomaxprocs 1,default --gogc 50,off --gomemlimit 50%,default,off --burst 0,quota --window 1s --warmup 500ms -- cmd")
+	tn, err := parsedTune(t, "--cpus 0.5 --memory 200MiB --gomaxprocs 1,default --gogc 50,off --gomemlimit 50%,default,off --window 1s --warmup 500ms -- cmd")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +98,6 @@ func TestTuneComplete(t *testing.T) {
 		if pair[0] != pair[1] {
 			t.Errorf("values %q, want %q", pair[0], pair[1])
 		}
-	}
-	if len(v.Burst) != 2 || v.Burst[0] != 0 || v.Burst[1] != 50_000 {
-		t.Errorf("burst %v", v.Burst)
 	}
 	if in.PerRun != 1500*time.Millisecond+runCost {
 		t.Errorf("a run takes %s", in.PerRun)

@@ -164,7 +164,7 @@ func (b *Bench) checkTrace(builtin bool) error {
 	return nil
 }
 
-// check rejects a GOMEMLIMIT or a burst that its limit does not allow.
+// check rejects a GOMEMLIMIT that the memory limit does not allow.
 func (s *sweep) check(c *choice) error {
 	for _, memory := range orOne(s.Memory, 0) {
 		for _, m := range s.memlimit {
@@ -174,13 +174,6 @@ func (s *sweep) check(c *choice) error {
 		}
 		for _, set := range s.sets {
 			if _, err := memoryLimit(set.memory, c.memory(memory), "--set GOMEMLIMIT"); err != nil {
-				return err
-			}
-		}
-	}
-	for _, cpus := range s.CPUs {
-		for _, b := range s.burst {
-			if _, err := b.micros(cpus); err != nil {
 				return err
 			}
 		}

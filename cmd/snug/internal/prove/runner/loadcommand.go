@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/snug-go/snug/cmd/snug/internal/profile/gobench"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/cgrun"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 	"github.com/snug-go/snug/cmd/snug/internal/prove/load"
@@ -237,7 +236,7 @@ func (r *Runner) outside(
 		return end, nil, err
 	}
 	defer s.err.close()
-	s.out.keep, s.out.benchmarks = loadBytes, new(gobench.Reader)
+	s.out.keep = loadBytes
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return end, nil, err

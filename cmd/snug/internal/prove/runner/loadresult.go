@@ -28,7 +28,6 @@ type loadResult struct {
 
 	Latency *finding.Histogram `json:"latency"`
 
-	note     string
 	reported map[string]float64 // all other numbers
 }
 
@@ -36,7 +35,7 @@ type loadResult struct {
 var loadFields = []string{"operations", "errors", "seconds", "p50_seconds", "p95_seconds", "p99_seconds", "max_seconds"}
 
 // cureLoad says what a load command must print.
-const cureLoad = `its last line must be as {"operations": 5000, "errors": 0, "p99_seconds": 0.012}, or the result of one Go benchmark`
+const cureLoad = `its last line must be as {"operations": 5000, "errors": 0, "p99_seconds": 0.012}`
 
 // leastShare is the share of the window that a load without errors must last.
 const leastShare = 0.1
@@ -47,13 +46,14 @@ func readLoad(o *output, wall, window float64) (*loadResult, error) {
 	lines := bytes.Split(o.tail, []byte("\n"))
 	line, all := lastObject(lines)
 	o.mu.Unlock()
-	var res *loadResult
-	var err error
 	if all == nil {
-		res, err = benchmarkLoad(o)
-	} else {
-		res, err = objectLoad(line, all)
+		what := "the load command printed nothing"
+		if line := o.lastLine(); line != "" {
+			what = "the load command printed no JSON object; its last line: " + shorter(line)
+		}
+		return nil, &TargetError{what, cureLoad}
 	}
+	res, err := objectLoad(line, all)
 	if err != nil {
 		return nil, err
 	}
@@ -82,47 +82,10 @@ func objectLoad(line []byte, all map[string]any) (*loadResult, error) {
 	if res.Operations == nil {
 		return nil, &TargetError{"the load command printed no operations, but " + shorter(string(line)), cureLoad}
 	}
-	res.reported = numbers(all)
 	for _, name := range loadFields {
-		delete(res.reported, name)
+		delete(all, name)
 	}
-	if len(res.reported) == 0 {
-		res.reported = nil
-	}
-	return res, nil
-}
-
-// benchmarkLoad reads the result of one Go benchmark: its iterations are the operations.
-func benchmarkLoad(o *output) (*loadResult, error) {
-	all := o.results(0)
-	switch len(all.Iterations) {
-	case 0:
-		what := "the load command printed nothing"
-		if line := o.lastLine(); line != "" {
-			what = "the load command printed no JSON object and no result of a benchmark; its last line: " + shorter(line)
-		}
-		return nil, &TargetError{what, cureLoad}
-	case 1:
-	default:
-		return nil, &TargetError{fmt.Sprintf("the load command printed the results of %d benchmarks", len(all.Iterations)), "choose one: only then are its iterations the operations"}
-	}
-	res := new(loadResult)
-	for name, n := range all.Iterations {
-		ops := float64(n)
-		res.Operations = &ops
-		res.note = "operations are the iterations of Benchmark" + name
-	}
-	for _, f := range all.Figures {
-		if f.Unit == "ns/op" {
-			span := *res.Operations * f.Value / 1e9
-			res.Seconds = &span
-			continue
-		}
-		if res.reported == nil {
-			res.reported = map[string]float64{}
-		}
-		res.reported[f.Unit] = f.Value
-	}
+	res.reported = numbers(all)
 	return res, nil
 }
 
@@ -202,7 +165,7 @@ func (l *loadResult) fill(run *finding.Run, wall, rate float64) {
 			run.Offered = &rate
 		}
 	}
-	run.Note, run.Reported = l.note, l.reported
+	run.Reported = l.reported
 }
 
 // quantile returns the smallest class of a histogram that holds a share of its samples and

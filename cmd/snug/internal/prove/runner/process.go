@@ -96,7 +96,7 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 	}()
 	spec := cgrun.Spec{
 		Args: l.args, Env: l.env, Dir: r.Dir,
-		CPUs: arm.Quota, BurstMicros: arm.Burst, MemoryBytes: arm.Memory,
+		CPUs: arm.Quota, MemoryBytes: arm.Memory,
 		Counters: true,
 		Ready: func(cgrun.Confinement) {
 			p.inherited = highWater("self")
@@ -105,9 +105,9 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 	}
 	switch {
 	case r.NoLimit:
-		spec.NoLimit, spec.CPUs, spec.BurstMicros, spec.MemoryBytes = true, 0, 0, 0
+		spec.NoLimit, spec.CPUs, spec.MemoryBytes = true, 0, 0
 	case r.Own:
-		spec.Own, spec.CPUs, spec.BurstMicros, spec.MemoryBytes = true, 0, 0, 0
+		spec.Own, spec.CPUs, spec.MemoryBytes = true, 0, 0
 	default:
 		spec.Weight = weight
 		if spec.MemoryBytes == 0 {

@@ -16,7 +16,7 @@ func (r *Runner) Check(a finding.Arm) error {
 		return nil
 	}
 	spec := cgrun.Spec{
-		Args: []string{r.Self}, CPUs: a.Quota, BurstMicros: a.Burst, MemoryBytes: a.Memory, Weight: weight,
+		Args: []string{r.Self}, CPUs: a.Quota, MemoryBytes: a.Memory, Weight: weight,
 	}
 	return spec.Check()
 }

@@ -92,7 +92,6 @@ func Sweep(b *finding.Bench, base finding.Arm) (Input, error) {
 		v.GOMAXPROCS = append(v.GOMAXPROCS, c.GOMAXPROCS)
 		v.GOGC = append(v.GOGC, c.GOGC)
 		v.GOMEMLIMIT = append(v.GOMEMLIMIT, c.GOMEMLIMIT)
-		v.Burst = append(v.Burst, c.Burst)
 		if c.Arm == base && c.Offered != nil {
 			in.Base.Rate = *c.Offered
 		}
@@ -101,8 +100,6 @@ func Sweep(b *finding.Bench, base finding.Arm) (Input, error) {
 		return Input{}, fmt.Errorf("the baseline is not in the sweep, %s of %s", metric.SettingText(base), base.Workload)
 	}
 	v.GOMAXPROCS, v.GOGC, v.GOMEMLIMIT = unique(v.GOMAXPROCS), unique(v.GOGC), unique(v.GOMEMLIMIT)
-	slices.Sort(v.Burst)
-	v.Burst = slices.Compact(v.Burst)
 	in.Only = func(a finding.Arm) bool { return recorded[a] }
 	return in, nil
 }

@@ -70,7 +70,7 @@ func (in *Input) Identity() map[string]string {
 		"objective": in.Objective.String(), "auto": strconv.FormatBool(in.Auto),
 		"constraints": strings.Join(constraints, " "),
 		"budget":      in.Budget.String(), "CPUs": strconv.Itoa(in.CPUs), "memory limit": strconv.FormatInt(in.Memory, 10),
-		"values":      fmt.Sprintf("%q %q %q %v", in.Values.GOMAXPROCS, in.Values.GOGC, in.Values.GOMEMLIMIT, in.Values.Burst),
+		"values":      fmt.Sprintf("%q %q %q", in.Values.GOMAXPROCS, in.Values.GOGC, in.Values.GOMEMLIMIT),
 		"snug's plan": snug,
 	}
 }

@@ -32,11 +32,10 @@ const (
 	procsKnob = iota
 	gogcKnob
 	limitKnob
-	burstKnob
 	knobs
 )
 
-var knobNames = [knobs]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "burst"}
+var knobNames = [knobs]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT"}
 
 const (
 	// peakShare is the share of the memory limit that a setting may use, and raisedShare the GOMEMLIMIT of
@@ -63,7 +62,7 @@ type SpaceInput struct {
 	// Overridden says which knobs the program sets itself, and how: they are not tried.
 	Overridden [knobs]string
 	// Values are the user's own, by knob. If a knob has some, only these and the
-	// baseline's are tried; if not, Space chooses values, for burst none. An empty text,
+	// baseline's are tried; if not, Space chooses values. An empty text,
 	// "default" and "unset" leave a variable unset.
 	Values Values
 	// Snug are the knobs that snug would set, which are always tried; nil is unknown.
@@ -72,12 +71,11 @@ type SpaceInput struct {
 	Only func(finding.Arm) bool
 }
 
-// Values are settings to try. Burst is in microseconds.
+// Values are settings to try.
 type Values struct {
 	GOMAXPROCS []string
 	GOGC       []string
 	GOMEMLIMIT []string // as Go reads it
-	Burst      []int64
 }
 
 // value returns the value of a knob in an arm; "" is unset.
@@ -87,10 +85,8 @@ func value(a finding.Arm, knob int) string {
 		return a.GOMAXPROCS
 	case gogcKnob:
 		return a.GOGC
-	case limitKnob:
-		return a.GOMEMLIMIT
 	}
-	return strconv.FormatInt(a.Burst, 10)
+	return a.GOMEMLIMIT
 }
 
 // with returns an arm with another value of a knob.
@@ -100,10 +96,8 @@ func with(a finding.Arm, knob int, v string) finding.Arm {
 		a.GOMAXPROCS = v
 	case gogcKnob:
 		a.GOGC = v
-	case limitKnob:
-		a.GOMEMLIMIT = v
 	default:
-		a.Burst, _ = strconv.ParseInt(v, 10, 64)
+		a.GOMEMLIMIT = v
 	}
 	return a
 }
@@ -130,11 +124,9 @@ func Space(in SpaceInput) ([]finding.Factor, []finding.Arm, []finding.Pruned) {
 	procs := s.procs()
 	for _, c := range s.collectors() {
 		for _, p := range procs {
-			for _, b := range orOne(in.Values.Burst, in.Base.Burst) {
-				a := in.Base
-				a.Burst, a.Knobs = b, finding.Knobs{GOMAXPROCS: p, GOGC: c[0], GOMEMLIMIT: c[1]}
-				all = append(all, a)
-			}
+			a := in.Base
+			a.Knobs = finding.Knobs{GOMAXPROCS: p, GOGC: c[0], GOMEMLIMIT: c[1]}
+			all = append(all, a)
 		}
 	}
 	for k, how := range s.Overridden {
@@ -295,14 +287,6 @@ func (s *space) bound(share float64) string {
 		return s.Snug.GOMEMLIMIT
 	}
 	return units.GoMebibytes(int64(share * float64(s.Memory)))
-}
-
-// orOne returns a list, or one value where it is empty.
-func orOne[T any](list []T, one T) []T {
-	if len(list) == 0 {
-		return []T{one}
-	}
-	return list
 }
 
 // unique returns the different values, in their order.

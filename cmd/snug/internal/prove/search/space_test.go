@@ -124,17 +124,6 @@ func TestSpacePruning(t *testing.T) {
 	}
 }
 
-func TestSpaceBurst(t *testing.T) {
-	in := SpaceInput{Base: finding.Arm{Quota: 0.5, Burst: 2000}, CPUs: 2}
-	if f, _, _ := Space(in); values(f, "burst") != "2000" {
-		t.Errorf("burst %q", values(f, "burst"))
-	}
-	in.Base.Burst, in.Values.Burst = 0, []int64{1000}
-	if f, c, _ := Space(in); values(f, "burst") != "0,1000" || len(c) != 16 {
-		t.Errorf("burst %q of %d candidates", values(f, "burst"), len(c))
-	}
-}
-
 func TestSpaceIsOfTheSizeThatASearchCanTry(t *testing.T) {
 	const gi = 1 << 30
 	for name, in := range map[string]SpaceInput{
