@@ -134,7 +134,6 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	flagvalue.DefineList(fs, "metric", "show figures that a batch or a load command prints, by `NAME` in the last line of JSON", "names of figures", func(text string) (string, bool) {
 		return text, text != ""
 	}, &b.Metrics)
-	fs.Var((*flagvalue.Text)(&b.Stdout), "stdout", "keep what each run of a batch prints, in files of `DIR`")
 	fs.BoolVar(&b.Trace, "trace", false, "also take an execution trace of each run, and show its figures")
 	fs.BoolVar(&b.Full, "full", false, "also open loops and latency percentiles; about 15 minutes")
 	fs.BoolVar(&b.Check, "check", false, "exit with 3 if the current setting is worse than the best, and print what to paste")
@@ -174,7 +173,7 @@ func workloadHelp() string {
 
 // nextBench returns the command to run next.
 func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
-	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "rounds", "window", "warmup", "seed", "objective", "full", "metric", "stdout"}, target...)
+	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "rounds", "window", "warmup", "seed", "objective", "full", "metric"}, target...)
 	late := slices.ContainsFunc(doc.Cells, func(c finding.Cell) bool {
 		return slices.ContainsFunc(c.Rounds, func(r finding.Run) bool { return strings.Contains(r.Invalid, "generator was late") })
 	})

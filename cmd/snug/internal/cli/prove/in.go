@@ -71,9 +71,6 @@ func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string
 			s.Files = append(s.Files, f)
 		}
 	}
-	if l.Stdout != "" {
-		s.Files = append(s.Files, filepath.Join(l.Stdout, "run"))
-	}
 	s.Args = withoutFlags(args, containerFlags)
 	switch {
 	case len(l.Cmd) > 0 && gotest.KindOf(l.Cmd) == gotest.GoTest:
@@ -128,7 +125,7 @@ func (c *container) build(u *ui.UI, s *engine.Spec, cmd []string, scratch string
 	}
 	u.Note("note: go test built %s for linux/%s, and every run starts that in %s", filepath.Base(b.Args[0]), arch, b.Dir)
 	flags := s.Args[:len(s.Args)-len(cmd)]
-	s.Args = append(absolute(flags, "html", "benchfmt", "record", "stdout"), b.Args...)
+	s.Args = append(absolute(flags, "html", "benchfmt", "record"), b.Args...)
 	s.Program, s.Dir = b.Args[0], b.Dir
 	return nil
 }

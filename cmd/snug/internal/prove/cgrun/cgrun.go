@@ -62,9 +62,8 @@ const DefaultPeriodMicros = 100_000
 
 // Bounds of the kernel (kernel/sched/core.c, tg_set_cfs_bandwidth).
 const (
-	minQuotaMicros  = 1000      // for quota and period, min_cfs_quota_period
-	maxPeriodMicros = 1_000_000 // max_cfs_quota_period
-	maxQuotaMicros  = 1<<44 - 1 // max_cfs_runtime
+	minQuotaMicros = 1000      // for quota and period, min_cfs_quota_period
+	maxQuotaMicros = 1<<44 - 1 // max_cfs_runtime
 )
 
 // MinMemoryBytes is the smallest accepted memory limit: the shim hands over reliably
@@ -85,9 +84,6 @@ type Spec struct {
 	// CPUs is the CPU limit in cores, 0 for none. The quota is CPUs times the
 	// period, rounded to the microsecond; the kernel's minimum is 1 ms.
 	CPUs float64
-	// PeriodMicros is the period of the CPU limit in microseconds, from 1000 to
-	// 1000000; 0 means DefaultPeriodMicros.
-	PeriodMicros int64
 	// MemoryBytes is the memory limit in bytes, 0 for none, else MinMemoryBytes or
 	// more. The kernel rounds it down to whole pages. Swap is denied too, if the
 	// kernel can deny it.
@@ -209,10 +205,9 @@ type Usage struct {
 	// NoLimit it is that of the command, of the children it has waited for, and of
 	// the processes alive in its process group.
 	CPUTime *time.Duration
-	// Pressure is how long some task of the group was runnable and waited for a CPU,
-	// and MemoryPressure how long one waited for memory (the lines "some" of Linux
-	// Documentation/accounting/psi.rst); cgroup v2 only.
-	Pressure, MemoryPressure *time.Duration
+	// Pressure is how long some task of the group was runnable and waited for a CPU (the line
+	// "some" of Linux Documentation/accounting/psi.rst); cgroup v2 only.
+	Pressure *time.Duration
 	// MemoryPeakBytes is the largest amount charged so far.
 	MemoryPeakBytes *int64
 	// OOMKills counts the OOM kills in this group.

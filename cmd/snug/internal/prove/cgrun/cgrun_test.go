@@ -27,16 +27,15 @@ func TestSpec(t *testing.T) {
 		cure string
 	}{
 		{"cpu", Spec{Args: cmd, CPUs: 1.5}, want{quota: 150000, period: 100000}, "", ""},
-		{"cpu-period", Spec{Args: cmd, CPUs: 0.5, PeriodMicros: 20000}, want{quota: 10000, period: 20000}, "", ""},
 		{"cpu-rounds", Spec{Args: cmd, CPUs: 1.0 / 3}, want{quota: 33333, period: 100000}, "", ""},
 		{"memory", Spec{Args: cmd, MemoryBytes: 1 << 28}, want{memory: 1 << 28}, "", ""},
-		{"smallest", Spec{Args: cmd, CPUs: 0.001, PeriodMicros: 1e6, MemoryBytes: MinMemoryBytes}, want{quota: 1000, period: 1e6, memory: 1 << 20}, "", ""},
+		{"smallest", Spec{Args: cmd, CPUs: 0.01, MemoryBytes: MinMemoryBytes}, want{quota: 1000, period: 1e5, memory: 1 << 20}, "", ""},
 		{"weight", Spec{Args: cmd, MemoryBytes: 1 << 28, Weight: 10000}, want{memory: 1 << 28, weight: 10000}, "", ""},
 		{"optional-memory", Spec{Args: cmd, MemoryBytes: 1 << 28, MemoryOptional: true, Weight: 100}, want{memory: 1 << 28, weight: 100}, "", ""},
 		{"optional-memory-alone", Spec{Args: cmd, MemoryBytes: 1 << 28, MemoryOptional: true}, want{}, "optional", "or a weight"},
 		{"own", Spec{Args: cmd, Own: true}, want{}, "", ""},
 		{"nothing-enforced", Spec{Args: cmd, NoLimit: true}, want{}, "", ""},
-		{"largest-quota", Spec{Args: cmd, CPUs: 17592186044.415, PeriodMicros: 1000}, want{quota: 1<<44 - 1, period: 1000}, "", ""},
+		{"largest-quota", Spec{Args: cmd, CPUs: 175921860.44415}, want{quota: 1<<44 - 1, period: 100000}, "", ""},
 		{"no-command", Spec{CPUs: 1}, want{}, "no command", "program"},
 		{"empty-command", Spec{Args: []string{""}, CPUs: 1}, want{}, "no command", "program"},
 		{"no-limit", Spec{Args: cmd}, want{}, "neither", "at least one"},
@@ -45,8 +44,6 @@ func TestSpec(t *testing.T) {
 		{"infinite-cpu", Spec{Args: cmd, CPUs: math.Inf(1)}, want{}, "largest quota", "at most"},
 		{"too-little-cpu", Spec{Args: cmd, CPUs: 0.009}, want{}, "0.009", "at least 0.01 CPUs"},
 		{"too-much-cpu", Spec{Args: cmd, CPUs: 1e12}, want{}, "largest quota", "at most 175921860 CPUs"},
-		{"period-too-short", Spec{Args: cmd, CPUs: 1, PeriodMicros: 999}, want{}, "999 µs", "1ms to 1s"},
-		{"period-too-long", Spec{Args: cmd, CPUs: 1, PeriodMicros: 1000001}, want{}, "1000001 µs", "1ms to 1s"},
 		{"negative-memory", Spec{Args: cmd, MemoryBytes: -1}, want{}, "negative", "256MiB"},
 		{"weight-too-large", Spec{Args: cmd, CPUs: 1, Weight: 10001}, want{}, "10001", "1 to 10000"},
 		{"negative-weight", Spec{Args: cmd, CPUs: 1, Weight: -1}, want{}, "-1", "1 to 10000"},
@@ -273,7 +270,7 @@ func TestUsage(t *testing.T) {
 	v1 := func(dir string, c ...string) part { return part{v1: true, controllers: c, dir: dir} }
 	all := Usage{Periods: number(20), ThrottledPeriods: number(3), ThrottledTime: span(70 * time.Microsecond),
 		Bursts: number(2), CPUTime: span(1500 * time.Microsecond),
-		Pressure: span(12345 * time.Microsecond), MemoryPressure: span(9 * time.Microsecond), MemoryPeakBytes: bytes(4096), OOMKills: number(1)}
+		Pressure: span(12345 * time.Microsecond), MemoryPeakBytes: bytes(4096), OOMKills: number(1)}
 	for _, tt := range []struct {
 		name  string
 		parts []part
@@ -297,7 +294,7 @@ func TestUsage(t *testing.T) {
 
 func TestUsageKeepsTheEarlierReading(t *testing.T) {
 	n, m, d, b := uint64(1), uint64(2), time.Second, int64(3)
-	earlier := Usage{Periods: &n, ThrottledPeriods: &n, ThrottledTime: &d, Bursts: &n, CPUTime: &d, Pressure: &d, MemoryPressure: &d, MemoryPeakBytes: &b, OOMKills: &n}
+	earlier := Usage{Periods: &n, ThrottledPeriods: &n, ThrottledTime: &d, Bursts: &n, CPUTime: &d, Pressure: &d, MemoryPeakBytes: &b, OOMKills: &n}
 	if got := (Usage{}).or(earlier); got != earlier {
 		t.Errorf("nothing or all = %s", show(got))
 	}

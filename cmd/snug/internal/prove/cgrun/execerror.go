@@ -55,11 +55,13 @@ func (e *ExecError) Hint() string {
 	case strings.HasSuffix(e.Interpreter, "\r"):
 		return "the #! line ends in a carriage return: give the script Unix line ends"
 	case e.Interpreter != "" && e.Code == CodeNotFound:
-		return "install that program, or correct the script's #! line; for a binary, take one built for this system's C library"
+		return "install that program, or correct the script's #! line; for a binary, take one built for this system's C " +
+			"library"
 	case errors.Is(e.Err, syscall.EISDIR):
 		return "name a program; this is a directory"
 	case errors.Is(e.Err, syscall.EACCES):
-		return "make it executable (chmod +x); if it is, see whether it is on a noexec mount or below a directory that this user cannot search"
+		return "make it executable (chmod +x); if it is, see whether it is on a noexec mount or below a directory that " +
+			"this user cannot search"
 	case errors.Is(e.Err, syscall.ENOEXEC):
 		return "a script needs a first line such as #!/bin/sh, and a binary has to be built for this kind of machine"
 	case errors.Is(e.Err, syscall.ELOOP):
@@ -99,7 +101,8 @@ func ExecFailed(name, file, dir string, err error) error {
 	// The interpreter is at fault only if a look at it gives the same error.
 	info, statErr = os.Stat(at(interpreter))
 	missing := e.Code == CodeNotFound && statErr != nil
-	denied := errors.Is(err, fs.ErrPermission) && (errors.Is(statErr, fs.ErrPermission) || statErr == nil && (info.IsDir() || info.Mode()&0o111 == 0))
+	denied := errors.Is(err, fs.ErrPermission) &&
+		(errors.Is(statErr, fs.ErrPermission) || statErr == nil && (info.IsDir() || info.Mode()&0o111 == 0))
 	if missing || denied {
 		e.Interpreter = interpreter
 	}

@@ -302,7 +302,8 @@ func (f *follower) stopped(sig syscall.Signal) {
 // They did not get it while the command had the terminal, and a script would continue.
 func (f *follower) ended(how Exit) {
 	sig := syscall.Signal(how.Signal)
-	if (sig == unix.SIGINT || sig == unix.SIGQUIT) && f.terminal.lentTo != 0 && foreground() == f.terminal.lentTo && f.passed != sig {
+	if (sig == unix.SIGINT || sig == unix.SIGQUIT) && f.terminal.lentTo != 0 && foreground() == f.terminal.lentTo &&
+		f.passed != sig {
 		unix.Kill(0, sig) // caught here
 	}
 }

@@ -129,7 +129,8 @@ func (g *group) limitCPU(p part) error {
 	}
 	quota, period, file, err := cpuLimit(fsys, p.dir, p.v1)
 	if err == nil && (quota != g.want.quota || period != g.want.period) {
-		err = &ProofError{fmt.Sprintf("wrote quota %d of %d µs and read back %d of %d, %s", g.want.quota, g.want.period, quota, period, file)}
+		err = &ProofError{fmt.Sprintf("wrote quota %d of %d µs and read back %d of %d, %s", g.want.quota, g.want.period,
+			quota, period, file)}
 	}
 	return err
 }
@@ -331,7 +332,8 @@ func (g *group) kill(pid int) bool {
 	return false
 }
 
-// remove removes the group and the groups below it. It tries for 2 s, because the kernel may need a moment after the last process has ended.
+// remove removes the group and the groups below it. It tries for 2 s, because the kernel may need a
+// moment after the last process has ended.
 func (g *group) remove() error {
 	defer g.release()
 	var err error

@@ -156,7 +156,8 @@ func unread(l *limits.Limits, field string, state limits.State) error {
 // scope too, so scopes are compared by sizeFiles.
 var (
 	sizeFiles = []string{
-		"cpu.max", "memory.max", "memory.high", "memory.swap.max", "memory.swap.high", "memory.zswap.max", "cpuset.cpus", "cpuset.mems",
+		"cpu.max", "memory.max", "memory.high", "memory.swap.max", "memory.swap.high", "memory.zswap.max", "cpuset.cpus",
+		"cpuset.mems",
 	}
 	limitFiles = append([]string{"pids.max", "io.max", "hugetlb.2MB.max", "hugetlb.1GB.max"}, sizeFiles...)
 )

@@ -95,7 +95,6 @@ func asSnug(args []string) int {
 	var spec Spec
 	fs.Float64Var(&spec.CPUs, "cpus", 0, "")
 	fs.Int64Var(&spec.MemoryBytes, "memory", 0, "")
-	fs.Int64Var(&spec.PeriodMicros, "period", 0, "")
 	fs.BoolVar(&spec.Counters, "counters", false, "")
 	fs.IntVar(&spec.Weight, "weight", 0, "")
 	fs.BoolVar(&spec.MemoryOptional, "memory-optional", false, "")

@@ -26,7 +26,9 @@ func ThreadPolicy(tid int) (string, error) {
 	return policyName(p), err
 }
 
-var policies = map[int]string{unix.SCHED_NORMAL: "SCHED_OTHER", unix.SCHED_FIFO: "SCHED_FIFO", unix.SCHED_RR: "SCHED_RR",
-	unix.SCHED_BATCH: "SCHED_BATCH", unix.SCHED_IDLE: "SCHED_IDLE", unix.SCHED_DEADLINE: "SCHED_DEADLINE"}
+var policies = map[int]string{
+	unix.SCHED_NORMAL: "SCHED_OTHER", unix.SCHED_FIFO: "SCHED_FIFO", unix.SCHED_RR: "SCHED_RR",
+	unix.SCHED_BATCH: "SCHED_BATCH", unix.SCHED_IDLE: "SCHED_IDLE", unix.SCHED_DEADLINE: "SCHED_DEADLINE",
+}
 
 func policyName(p int) string { return cmp.Or(policies[p], "policy "+strconv.Itoa(p)) }

@@ -285,9 +285,11 @@ func noRealTime() error {
 			continue // ended, or already bound
 		}
 		var param struct{ priority int32 }
-		_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), unix.SCHED_NORMAL, uintptr(unsafe.Pointer(&param)))
+		_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), unix.SCHED_NORMAL,
+			uintptr(unsafe.Pointer(&param)))
 		if errno != 0 && errno != unix.ESRCH {
-			return fmt.Errorf("a real-time thread cannot be made an ordinary one: %w, %s", errno, path.Join("/proc/self/task", t.Name()))
+			return fmt.Errorf("a real-time thread cannot be made an ordinary one: %w, %s", errno,
+				path.Join("/proc/self/task", t.Name()))
 		}
 	}
 	return nil

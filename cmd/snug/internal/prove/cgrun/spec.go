@@ -58,16 +58,11 @@ func (s *Spec) want() (want, error) {
 		return bad("neither a CPU nor a memory limit", "ask for at least one of them")
 	}
 	if s.CPUs > 0 {
-		w.period = s.PeriodMicros
-		if w.period == 0 {
-			w.period = DefaultPeriodMicros
-		}
-		if w.period < minQuotaMicros || w.period > maxPeriodMicros {
-			return bad(fmt.Sprintf("CPU period %d µs", w.period), "the kernel accepts 1ms to 1s")
-		}
+		w.period = DefaultPeriodMicros
 		quota := math.Round(s.CPUs * float64(w.period))
 		if quota < minQuotaMicros {
-			return bad(fmt.Sprintf("CPU limit %g is below the smallest quota, 1 ms in a period of %g ms", s.CPUs, float64(w.period)/1000),
+			return bad(fmt.Sprintf("CPU limit %g is below the smallest quota, 1 ms in a period of %g ms", s.CPUs,
+				float64(w.period)/1000),
 				fmt.Sprintf("use at least %g CPUs", float64(minQuotaMicros)/float64(w.period)))
 		}
 		if quota > maxQuotaMicros {
@@ -81,7 +76,8 @@ func (s *Spec) want() (want, error) {
 			"use at least 1MiB; the smallest Go programs want 2MiB")
 	}
 	if s.MemoryOptional && s.MemoryBytes > 0 && s.CPUs == 0 && s.Weight == 0 {
-		return bad("the only limit is an optional one", "also set a CPU limit or a weight, or make the memory limit mandatory")
+		return bad("the only limit is an optional one",
+			"also set a CPU limit or a weight, or make the memory limit mandatory")
 	}
 	if s.Weight < 0 || s.Weight > maxWeight {
 		return bad(fmt.Sprintf("CPU weight %d", s.Weight), "use 1 to 10000; the kernel's default is 100")
@@ -95,7 +91,7 @@ func (s *Spec) checkWithoutGroup() error {
 	if s.Own && s.NoLimit {
 		return &SpecError{"both snug's own limits and no limits", "ask for one of them"}
 	}
-	if s.CPUs != 0 || s.MemoryBytes != 0 || s.PeriodMicros != 0 || s.Weight != 0 {
+	if s.CPUs != 0 || s.MemoryBytes != 0 || s.Weight != 0 {
 		return &SpecError{"a limit for a command that gets no group of its own", "leave out the limits, or make a group"}
 	}
 	return nil

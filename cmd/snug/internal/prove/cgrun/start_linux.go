@@ -57,7 +57,8 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 		}
 	}
 	if spec.Own || spec.NoLimit {
-		return nil, &NoWayError{Tried: tried, cure: cmp.Or(cureOf(tried), "see the kernel's log (dmesg) and the security policies of this machine")}
+		return nil, &NoWayError{Tried: tried,
+			cure: cmp.Or(cureOf(tried), "see the kernel's log (dmesg) and the security policies of this machine")}
 	}
 	return nil, &NoWayError{Tried: tried, Container: !scarce(tried) && inContainer(m.fsys), cure: cure(tried, m, w)}
 }
@@ -245,9 +246,6 @@ func systemdArgs(w want, name, slice string, uid int) []string {
 		percent := strconv.FormatFloat(float64(w.quota)/float64(w.period)*100, 'f', 2, 64)
 		percent = strings.TrimSuffix(strings.TrimRight(percent, "0"), ".")
 		argv = append(argv, "-p", "CPUQuota="+percent+"%")
-		if w.period != DefaultPeriodMicros {
-			argv = append(argv, "-p", fmt.Sprintf("CPUQuotaPeriodSec=%dus", w.period))
-		}
 	}
 	if w.weight > 0 {
 		argv = append(argv, "-p", fmt.Sprintf("CPUWeight=%d", w.weight))

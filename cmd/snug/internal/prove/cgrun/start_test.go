@@ -59,8 +59,6 @@ func TestSystemdArgs(t *testing.T) {
 			"systemd-run --scope --quiet --collect --no-ask-password --unit=snug-1.scope -p CPUQuota=150% -p MemoryMax=1048576 -p MemorySwapMax=0 --"},
 		{"user", "app.slice", want{quota: 33333, period: 100000}, 1000,
 			"systemd-run --user --scope --quiet --collect --no-ask-password --unit=snug-1.scope --slice=app.slice -p CPUQuota=33.33% --"},
-		{"period", "", want{quota: 5000, period: 10000}, 0,
-			"systemd-run --scope --quiet --collect --no-ask-password --unit=snug-1.scope -p CPUQuota=50% -p CPUQuotaPeriodSec=10000us --"},
 		{"weight", "", want{quota: 50000, period: 100000, weight: 10000}, 0,
 			"systemd-run --scope --quiet --collect --no-ask-password --unit=snug-1.scope -p CPUQuota=50% -p CPUWeight=10000 --"},
 		{"memory", "", want{memory: 4096}, 0,

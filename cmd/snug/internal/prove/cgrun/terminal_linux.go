@@ -106,7 +106,8 @@ func setForeground(group int) error {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		var before unix.Sigset_t
-		if err := unix.PthreadSigmask(unix.SIG_BLOCK, &unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGTTOU - 1)}}, &before); err != nil {
+		if err := unix.PthreadSigmask(unix.SIG_BLOCK, &unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGTTOU - 1)}},
+			&before); err != nil {
 			return err
 		}
 		defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)

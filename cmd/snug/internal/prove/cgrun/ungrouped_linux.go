@@ -17,7 +17,8 @@ import (
 
 // Warnings for a command without a group of its own.
 const (
-	sharedWarning    = "no cgroup was made: periods, throttling, pressure and out-of-memory kills are counted for the whole group, snug and its load generator included"
+	sharedWarning = "no cgroup was made: periods, throttling, pressure and out-of-memory kills are counted for the " +
+		"whole group, snug and its load generator included"
 	unlimitedWarning = "nothing is enforced: the command runs in no cgroup of its own"
 )
 

@@ -15,7 +15,7 @@ import (
 //
 //	v2 cpu.stat         nr_periods, nr_throttled, throttled_usec, usage_usec,
 //	                    nr_bursts (since Linux 5.14)
-//	v2 cpu.pressure, memory.pressure  "some ... total=MICROS" (since 4.20)
+//	v2 cpu.pressure     "some ... total=MICROS" (since 4.20)
 //	v2 memory.peak      bytes (since Linux 5.19);  memory.events  oom_kill
 //	v1 cpu.stat         nr_periods, nr_throttled, throttled_time (ns),
 //	                    nr_bursts (since 5.14)
@@ -36,7 +36,6 @@ func usage(fsys fs.FS, parts []part) Usage {
 		}
 		if !p.v1 {
 			u.Pressure = stalled(read(p.dir, "cpu.pressure"))
-			u.MemoryPressure = stalled(read(p.dir, "memory.pressure"))
 		}
 		if p.has("memory") || !p.v1 {
 			peak, events := "memory.peak", "memory.events"
@@ -81,7 +80,6 @@ func (u Usage) or(earlier Usage) Usage {
 		Bursts:           cmp.Or(u.Bursts, earlier.Bursts),
 		CPUTime:          cmp.Or(u.CPUTime, earlier.CPUTime),
 		Pressure:         cmp.Or(u.Pressure, earlier.Pressure),
-		MemoryPressure:   cmp.Or(u.MemoryPressure, earlier.MemoryPressure),
 		MemoryPeakBytes:  cmp.Or(u.MemoryPeakBytes, earlier.MemoryPeakBytes),
 		OOMKills:         cmp.Or(u.OOMKills, earlier.OOMKills),
 	}
@@ -97,7 +95,6 @@ func (u Usage) since(earlier Usage) Usage {
 		ThrottledTime:    minus(u.ThrottledTime, earlier.ThrottledTime),
 		Bursts:           minus(u.Bursts, earlier.Bursts),
 		Pressure:         minus(u.Pressure, earlier.Pressure),
-		MemoryPressure:   minus(u.MemoryPressure, earlier.MemoryPressure),
 		OOMKills:         minus(u.OOMKills, earlier.OOMKills),
 	}
 }

@@ -49,7 +49,8 @@ func (s starter) verify(c *Child) error {
 	if w.cpu() && !bound(p.Policy) {
 		return bad("the CPU limit does not hold a thread with %s", p.Policy)
 	}
-	if w.memory > 0 && (p.LimitBytes == 0 || !rounded(p.LimitBytes, w.memory) || p.MemoryBytes == 0 || p.MemoryBytes > p.LimitBytes) {
+	if w.memory > 0 &&
+		(p.LimitBytes == 0 || !rounded(p.LimitBytes, w.memory) || p.MemoryBytes == 0 || p.MemoryBytes > p.LimitBytes) {
 		return bad("memory limit %d bytes, %s", p.LimitBytes, p.MemoryGroup)
 	}
 	return nil
@@ -66,7 +67,8 @@ func (s starter) verifyScope(c *Child) error {
 	if err != nil {
 		return err
 	}
-	for _, want := range []struct{ controller, group string }{{"cpu", c.Confinement.CPUGroup}, {"memory", c.Confinement.MemoryGroup}} {
+	for _, want := range []struct{ controller, group string }{{"cpu", c.Confinement.CPUGroup},
+		{"memory", c.Confinement.MemoryGroup}} {
 		if want.group == "" {
 			continue
 		}

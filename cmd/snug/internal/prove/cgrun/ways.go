@@ -278,10 +278,12 @@ func cure(tried []Tried, m machine, w want) string {
 	for _, t := range tried {
 		// On a machine run by systemd, only the systemd way can be mended.
 		if _, ok := errors.AsType[*shedError](t.Err); ok && (t.Way == WaySystemd || !systemd) {
-			return fmt.Sprintf("start snug from a group without a limit of its own (ancestors may have limits), or from a leaf below such a group, with %s in its cgroup.subtree_control", list)
+			return fmt.Sprintf("start snug from a group without a limit of its own (ancestors may have limits), or from a "+
+				"leaf below such a group, with %s in its cgroup.subtree_control", list)
 		}
 		if errors.Is(t.Err, syscall.EROFS) {
-			return "in a container, set the limits on the container (docker run --cpus --memory, resources.limits in Kubernetes), or run it with writable cgroups"
+			return "in a container, set the limits on the container (docker run --cpus --memory, resources.limits in " +
+				"Kubernetes), or run it with writable cgroups"
 		}
 	}
 	if text := cureOf(tried); text != "" {
@@ -289,13 +291,15 @@ func cure(tried []Tried, m machine, w want) string {
 	}
 	switch {
 	case systemd && m.uid != 0:
-		return fmt.Sprintf("check `systemctl --user status` (it needs a login session and XDG_RUNTIME_DIR) and that %s is delegated to user@.service, or run as root", list)
+		return fmt.Sprintf("check `systemctl --user status` (it needs a login session and XDG_RUNTIME_DIR) and that %s is "+
+			"delegated to user@.service, or run as root", list)
 	case systemd:
 		return "check that systemd-run --scope works here"
 	case m.uid != 0:
 		return fmt.Sprintf("run as root, or in a cgroup delegated to this user with %s enabled for its children", list)
 	}
-	return fmt.Sprintf("start snug in a leaf of a delegated group that has %s in cgroup.subtree_control, or set the limits on the container", list)
+	return fmt.Sprintf("start snug in a leaf of a delegated group that has %s in cgroup.subtree_control, or set the "+
+		"limits on the container", list)
 }
 
 const cureFiles = "allow more open files (ulimit -n, fs.file-max)"

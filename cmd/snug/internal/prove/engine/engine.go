@@ -98,10 +98,12 @@ func Arch(ctx context.Context, engine string) (string, error) {
 func find(ctx context.Context, engine string) (client, arch string, err error) {
 	if runtime.GOOS == "windows" {
 		// A container has no C:\, and the command line may name any file there.
-		return "", "", message.Failed("file names of Windows do not exist in a container, --in "+engine, "start snug for Linux in WSL, with the same flags")
+		return "", "", message.Failed("file names of Windows do not exist in a container, --in "+engine,
+			"start snug for Linux in WSL, with the same flags")
 	}
 	if client, err = exec.LookPath(engine); err != nil {
-		return "", "", message.Failed("no "+engine+" in PATH, --in "+engine, "install it, or name the other: --in docker or --in podman")
+		return "", "", message.Failed("no "+engine+" in PATH, --in "+engine,
+			"install it, or name the other: --in docker or --in podman")
 	}
 	arch, err = platform(ctx, client, engine)
 	return client, arch, err
@@ -111,7 +113,8 @@ func find(ctx context.Context, engine string) (client, arch string, err error) {
 // the container's own: this takes the machine's cgroup namespace and a writable cgroup file
 // system, and no capability or --privileged.
 func arguments(s *Spec, name, dir string) []string {
-	args := []string{"run", "--rm", "--name", name, "--pull=never", "--cgroupns=host", "--volume", "/sys/fs/cgroup:/sys/fs/cgroup:rw"}
+	args := []string{"run", "--rm", "--name", name, "--pull=never", "--cgroupns=host", "--volume",
+		"/sys/fs/cgroup:/sys/fs/cgroup:rw"}
 	if s.Engine == "podman" {
 		// SELinux would need labels on the user's files.
 		args = append(args, "--security-opt", "label=disable")
@@ -194,7 +197,8 @@ func attached(client, name string, s *Spec, args []string) (int, error) {
 			case code < 0:
 				return 0, message.Failed(s.Engine+" ended, "+exit.String(), "its container is removed; start again")
 			case failed:
-				return 0, message.Failed(s.Engine+" could not start the container", "its message is above; with --image the image must be here already: "+s.Engine+" pull IMAGE")
+				return 0, message.Failed(s.Engine+" could not start the container",
+					"its message is above; with --image the image must be here already: "+s.Engine+" pull IMAGE")
 			}
 			return code, nil
 		}
@@ -223,9 +227,11 @@ func platform(ctx context.Context, client, engine string) (string, error) {
 	system, arch, _ := strings.Cut(strings.TrimSpace(string(out)), "/")
 	switch {
 	case err != nil:
-		return "", message.Failed(engine+" does not answer: "+lastLine(said.String()), "start it first: "+engine+" version must work")
+		return "", message.Failed(engine+" does not answer: "+lastLine(said.String()),
+			"start it first: "+engine+" version must work")
 	case system != "linux":
-		return "", message.Failed(engine+" runs containers of "+system, "snug measures in Linux containers: switch it to these")
+		return "", message.Failed(engine+" runs containers of "+system,
+			"snug measures in Linux containers: switch it to these")
 	}
 	return arch, nil
 }
@@ -252,7 +258,8 @@ func makeImage(ctx context.Context, client string, s *Spec) error {
 	cmd := exec.CommandContext(ctx, client, "import", "-", Image)
 	cmd.Stdin, cmd.Stderr = &b, &said
 	if err := cmd.Run(); err != nil {
-		return message.Failed(s.Engine+" could not import an empty image: "+lastLine(said.String()), "name one that is here: --image IMAGE")
+		return message.Failed(s.Engine+" could not import an empty image: "+lastLine(said.String()),
+			"name one that is here: --image IMAGE")
 	}
 	s.Note("note: made the empty image %s; %s rmi %s removes it", Image, s.Engine, Image)
 	return nil
@@ -275,7 +282,8 @@ func linuxSnug(given, arch string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(file); err != nil && given == "" {
-		return "", message.Failed("no snug for the container, "+file, "put snug for Linux there, or name it: GOOS=linux GOARCH="+arch+" CGO_ENABLED=0 go build -o snug-linux-"+arch+" ./cmd/snug; --snug-linux FILE")
+		return "", message.Failed("no snug for the container, "+file, "put snug for Linux there, or name it: GOOS=linux "+
+			"GOARCH="+arch+" CGO_ENABLED=0 go build -o snug-linux-"+arch+" ./cmd/snug; --snug-linux FILE")
 	}
 	if err := runnable(file, arch); err != nil {
 		return "", err
@@ -290,10 +298,12 @@ var machines = map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "a
 func runnable(file, arch string) error {
 	build := "build it for the container: GOOS=linux GOARCH=" + arch + " CGO_ENABLED=0 go build"
 	f, err := elf.Open(file)
-	if _, bad := errors.AsType[*elf.FormatError](err); bad || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, bad := errors.AsType[*elf.FormatError](err); bad || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) {
 		return message.Failed("not a Linux program, "+file, build)
 	} else if err != nil {
-		return message.Failed("cannot read, "+message.Reason(err)+", "+file, "check the name; the program must be a file here")
+		return message.Failed("cannot read, "+message.Reason(err)+", "+file,
+			"check the name; the program must be a file here")
 	}
 	defer f.Close()
 	if of := machines[f.Machine]; of != arch {

@@ -82,7 +82,8 @@ func (c *comparing) benchmarks(d *Design, cells []finding.Cell) {
 		for i := range cells {
 			if b, ok := d.baseline(i); ok {
 				shared := shared(every, f.unit, cells[b], cells[i])
-				c.add(i, b, m, "", stats.ComparePaired(pairs(cells[b], cells[i], func(r *finding.Run) *float64 { return mean(r, shared) })))
+				c.add(i, b, m, "",
+					stats.ComparePaired(pairs(cells[b], cells[i], func(r *finding.Run) *float64 { return mean(r, shared) })))
 			}
 		}
 		for _, g := range every {
@@ -91,7 +92,8 @@ func (c *comparing) benchmarks(d *Design, cells []finding.Cell) {
 			}
 			for i := range cells {
 				if b, ok := d.baseline(i); ok {
-					c.add(i, b, m, g.benchmark, stats.ComparePaired(pairs(cells[b], cells[i], func(r *finding.Run) *float64 { return figureOf(r, g) })))
+					c.add(i, b, m, g.benchmark,
+						stats.ComparePaired(pairs(cells[b], cells[i], func(r *finding.Run) *float64 { return figureOf(r, g) })))
 				}
 			}
 		}

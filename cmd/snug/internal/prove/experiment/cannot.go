@@ -32,9 +32,11 @@ func cannot(cells []finding.Cell, machineCPUs int) []finding.Unshown {
 		}
 		saturated = saturated || c.Load == "saturated"
 		_, ramp := finding.ParseRamp(c.Load)
-		users = users || ramp || strings.HasSuffix(c.Load, " users") || c.Loop() == finding.LoopClosed && (c.P50 != nil || c.P95 != nil || c.P99 != nil)
+		users = users || ramp || strings.HasSuffix(c.Load, " users") || c.Loop() == finding.LoopClosed &&
+			(c.P50 != nil || c.P95 != nil || c.P99 != nil)
 	}
-	for _, u := range []finding.Unshown{{Code: finding.UnshownThrottle, Quotas: idle}, {Code: finding.UnshownGenerator, Quotas: shared}} {
+	for _, u := range []finding.Unshown{{Code: finding.UnshownThrottle, Quotas: idle},
+		{Code: finding.UnshownGenerator, Quotas: shared}} {
 		if len(u.Quotas) > 0 {
 			slices.Sort(u.Quotas)
 			u.CPUs, u.Quotas = machineCPUs, slices.Compact(u.Quotas)

@@ -114,7 +114,8 @@ func (c *comparing) add(cell, baseline int, m compared, benchmark string, p stat
 		return
 	}
 	one := finding.Comparison{
-		Cell: cell, Baseline: baseline, Metric: m.Key, Benchmark: benchmark, Pairs: p.N, Ratio: p.Ratio, P: p.P, Margin: m.margin,
+		Cell: cell, Baseline: baseline, Metric: m.Key, Benchmark: benchmark, Pairs: p.N, Ratio: p.Ratio, P: p.P,
+		Margin: m.margin,
 	}
 	if p.HasInterval {
 		one.Low, one.High = &p.Interval.Low, &p.Interval.High

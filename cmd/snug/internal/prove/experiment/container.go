@@ -36,7 +36,9 @@ type setting struct {
 // containers groups cells and comparisons by the baseline that they are compared with.
 // planned has the baselines of the design, and d those that work. It leaves out a
 // container if the objective was not compared and nothing failed.
-func containers(planned, d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int) []*container {
+func containers(
+	planned, d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int,
+) []*container {
 	var out []*container
 	of := func(baseline int) *container {
 		base := cells[baseline].Arm
@@ -60,7 +62,8 @@ func containers(planned, d *Design, cells []finding.Cell, comparisons []finding.
 		if standIn {
 			b = i
 		}
-		if !ok && !standIn || len(valid(cells[i].Rounds)) == 0 || len(valid(cells[b].Rounds)) == 0 || familyOf(planned.Arms[p]) != familyOf(planned.Arms[b]) && p != b {
+		if !ok && !standIn || len(valid(cells[i].Rounds)) == 0 || len(valid(cells[b].Rounds)) == 0 ||
+			familyOf(planned.Arms[p]) != familyOf(planned.Arms[b]) && p != b {
 			continue
 		}
 		c := of(b)
@@ -117,7 +120,8 @@ func (c *container) setting(cell int) *setting {
 
 // in returns the comparisons of a setting in a metric, one for each load.
 func (s *setting) in(name string) []*finding.Comparison {
-	return slices.DeleteFunc(slices.Clone(s.compared), func(p *finding.Comparison) bool { return p.Metric != name || p.Benchmark != "" })
+	return slices.DeleteFunc(slices.Clone(s.compared),
+		func(p *finding.Comparison) bool { return p.Metric != name || p.Benchmark != "" })
 }
 
 // largest returns the comparison in a metric with this word that is furthest from 1, over

@@ -62,7 +62,9 @@ const errorMargin = 0.001
 // if a baseline fails and all other settings may too, or may by chance; the text says so.
 //
 // machineCPUs is how many CPUs programs could use; it limits what can be shown.
-func Judge(d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int) finding.BenchVerdict {
+func Judge(
+	d *Design, cells []finding.Cell, comparisons []finding.Comparison, objective string, machineCPUs int,
+) finding.BenchVerdict {
 	works := d.standing(cells)
 	cs := containers(d, works, cells, comparisons, objective, machineCPUs)
 	unshown := slices.Concat(uncounted(cells), cannot(cells, machineCPUs), loads(works, cells, machineCPUs))

@@ -72,7 +72,9 @@ func unsaturated(c *finding.Cell, machineCPUs int) *finding.Unshown {
 		return nil
 	}
 	u := &finding.Unshown{Code: finding.UnshownCapacity, Used: used, Could: could}
-	if x, ok := medianOf(c, func(r finding.Run) (float64, bool) { return or(r.Noise.OtherCPUs), r.Noise.OtherCPUs != nil }); ok && x >= otherCPUs {
+	if x, ok := medianOf(c, func(r finding.Run) (float64, bool) {
+		return or(r.Noise.OtherCPUs), r.Noise.OtherCPUs != nil
+	}); ok && x >= otherCPUs {
 		u.Others = x
 	}
 	if x, ok := medianOf(c, generatorCPUs); ok && x >= otherCPUs {

@@ -87,7 +87,8 @@ func quieter(d *Design, runs []finding.Run) (marked []finding.Run, again []Trial
 		} else if !ok || o >= others {
 			worse, others = i, o
 		}
-		marked[worse].Invalid = fmt.Sprintf("noisy neighbours: %.2f CPUs busy with other things, %.2f in the median run", others, n.median)
+		marked[worse].Invalid = fmt.Sprintf("noisy neighbours: %.2f CPUs busy with other things, %.2f in the median run",
+			others, n.median)
 	}
 	return marked, again
 }

@@ -146,7 +146,8 @@ func OpenRecord(path string, d *Design, search map[string]string, setup finding.
 	rec := &Record{path: path, file: f}
 	if err := lock(f); err != nil {
 		f.Close()
-		return nil, &RecordError{"the record is in use by another snug, " + path, "wait for it, or give another file name", err}
+		return nil, &RecordError{"the record is in use by another snug, " + path, "wait for it, or give another file name",
+			err}
 	}
 	if err := rec.open(f, &header{finding.NewHead(kindRecord), *d, setup, search}); err != nil {
 		f.Close()

@@ -31,7 +31,9 @@ func (a Arm) String() string {
 }
 
 // verdictOf returns the verdict on each container and on all of them.
-func verdictOf(d *Design, cells []finding.Cell, cs []*container, objective string, unshown []finding.Unshown) finding.BenchVerdict {
+func verdictOf(
+	d *Design, cells []finding.Cell, cs []*container, objective string, unshown []finding.Unshown,
+) finding.BenchVerdict {
 	name, _ := MetricOf(objective)
 	v := finding.BenchVerdict{Cannot: []string{}, Metric: name, Unshown: unshown}
 	if n, of, _ := Uncounted(rawRuns(cells)); n == of && n > 0 {
@@ -74,7 +76,8 @@ func (c *container) judged() finding.Judged {
 		}
 	}
 	j := finding.Judged{
-		Code: finding.Kept, Baseline: c.baseline, Loads: len(c.loads), Metric: name, Settings: c.compared(name), Fails: c.fails,
+		Code: finding.Kept, Baseline: c.baseline, Loads: len(c.loads), Metric: name, Settings: c.compared(name),
+		Fails:  c.fails,
 		Rounds: c.pairs(name), Least: c.minRounds(name), Chance: c.chance(),
 	}
 	if w, by := c.winner(); w != nil {

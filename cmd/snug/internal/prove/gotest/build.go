@@ -49,7 +49,8 @@ func Build(ctx context.Context, self string, args []string, dir string, log io.W
 			at = 3
 		}
 	}
-	cmd := exec.CommandContext(ctx, args[0], slices.Concat(args[1:at], []string{"-exec", quoted(self) + " " + childArg + " " + quoted(list)}, args[at:])...)
+	cmd := exec.CommandContext(ctx, args[0],
+		slices.Concat(args[1:at], []string{"-exec", quoted(self) + " " + childArg + " " + quoted(list)}, args[at:])...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	var said bytes.Buffer // "ok PACKAGE" of programs that did nothing
 	cmd.Stdout, cmd.Stderr, cmd.Env = &said, log, append(os.Environ(), env...)
@@ -59,9 +60,11 @@ func Build(ctx context.Context, self string, args []string, dir string, log io.W
 		}
 		log.Write(said.Bytes())
 		if _, ok := errors.AsType[*exec.ExitError](err); ok {
-			return nil, &BuildError{"go test could not build the benchmarks", "its messages are above; the same command without snug must work first"}
+			return nil, &BuildError{"go test could not build the benchmarks",
+				"its messages are above; the same command without snug must work first"}
 		}
-		return nil, &BuildError{"cannot run " + args[0] + ", " + err.Error(), "snug builds with the go command; or build elsewhere (go test -c), and measure ./PACKAGE.test -test.bench REGEXP"}
+		return nil, &BuildError{"cannot run " + args[0] + ", " + err.Error(),
+			"snug builds with the go command; or build elsewhere (go test -c), and measure ./PACKAGE.test -test.bench REGEXP"}
 	}
 	data, err := os.ReadFile(list)
 	os.Remove(list) // it has the environment
@@ -71,9 +74,11 @@ func Build(ctx context.Context, self string, args []string, dir string, log io.W
 	lines := slices.Collect(bytes.Lines(data))
 	switch {
 	case len(lines) == 0:
-		return nil, &BuildError{"go test started no test program: " + firstLine(said.String()), "name a package that has tests, and leave out -c, -n and -list"}
+		return nil, &BuildError{"go test started no test program: " + firstLine(said.String()),
+			"name a package that has tests, and leave out -c, -n and -list"}
 	case len(lines) > 1:
-		return nil, &BuildError{fmt.Sprintf("go test started %d test programs, and a run is one", len(lines)), "name one package: go test -bench REGEXP ./PACKAGE"}
+		return nil, &BuildError{fmt.Sprintf("go test started %d test programs, and a run is one", len(lines)),
+			"name one package: go test -bench REGEXP ./PACKAGE"}
 	}
 	b := new(Built)
 	if err := json.Unmarshal(lines[0], b); err != nil {

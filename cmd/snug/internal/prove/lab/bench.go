@@ -50,17 +50,20 @@ func (b *Bench) complete() error {
 	builtin := len(b.Cmd) == 0 && len(b.URLs) == 0
 	remote := len(b.Cmd) == 0 && !builtin
 	if len(s.Workloads) > 0 && !builtin {
-		return message.Usage("a built-in workload and a program of your own, --workload "+strings.Join(s.Workloads, ","), "give one or the other")
+		return message.Usage("a built-in workload and a program of your own, --workload "+strings.Join(s.Workloads, ","),
+			"give one or the other")
 	}
 	if b.Check && b.objective == experiment.None {
 		return message.Usage("nothing to check without a verdict, --check with --objective none", "leave one of them out")
 	}
 	if b.Check && remote {
-		return message.Usage("nothing to compare, --check with --url alone", "give the service's command after --, so that snug can start it with other settings")
+		return message.Usage("nothing to compare, --check with --url alone",
+			"give the service's command after --, so that snug can start it with other settings")
 	}
 	knobs := len(s.procs)+len(s.gogc)+len(s.memlimit)+len(s.sets) > 0
 	if remote && (knobs || len(s.CPUs)+len(s.Memory) > 0) {
-		return message.Usage("limits and knobs need a program that snug starts, --url alone", "give the service's command after --")
+		return message.Usage("limits and knobs need a program that snug starts, --url alone",
+			"give the service's command after --")
 	}
 	if err := b.checkFlags(); err != nil {
 		return err
@@ -126,7 +129,8 @@ func (b *Bench) completeLoads() error {
 	s.Loads = append(s.Loads, b.Users...)
 	service := len(b.URLs) > 0 || len(b.Cmd) == 0 && slices.ContainsFunc(s.Workloads, workload.IsService)
 	if !service && (len(s.Loads) > 0 || b.Full) {
-		return message.Usage("a load for a program that is not a service, "+b.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
+		return message.Usage("a load for a program that is not a service, "+b.loadFlag(),
+			"give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
 	if len(s.Loads) == 0 && b.loadCmd != "" {
 		s.Loads = []string{runner.LoadCommand}
@@ -200,7 +204,8 @@ func (b *Bench) Run() (*finding.Bench, error) {
 		d.Rounds = max(defaultRounds, d.MinRounds())
 	}
 	if least := d.MinRounds(); ramp && !b.Check && d.Compares() && d.Rounds < least {
-		b.Talk.Note("note: %s show the course of the ramp, and do not judge: %s need %d to show any difference, --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(arms), "setting"), least, least)
+		b.Talk.Note("note: %s show the course of the ramp, and do not judge: %s need %d to show any difference, --rounds %d",
+			units.Plural(d.Rounds, "round"), units.Plural(len(arms), "setting"), least, least)
 	} else if err := b.enough(d); err != nil {
 		return nil, err
 	}
@@ -216,17 +221,20 @@ func (b *Bench) enough(d *experiment.Design) error {
 	case d.Rounds >= least || !d.Compares() || b.objective == experiment.None && !b.Check:
 		return nil
 	case b.Check:
-		return message.Usage(fmt.Sprintf("%s cannot show any difference between %s, --check --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting"), d.Rounds),
+		return message.Usage(fmt.Sprintf("%s cannot show any difference between %s, --check --rounds %d",
+			units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting"), d.Rounds),
 			fmt.Sprintf("give it --rounds %d, or fewer settings", least))
 	}
-	return message.Usage(fmt.Sprintf("%s cannot show any difference between %s, however large, --rounds %d", units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting"), d.Rounds),
+	return message.Usage(fmt.Sprintf("%s cannot show any difference between %s, however large, --rounds %d",
+		units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting"), d.Rounds),
 		fmt.Sprintf("give it --rounds %d, fewer settings, or --objective none to measure without a verdict", least))
 }
 
 // Judge returns an error if no run counts, or if --check finds the current setting worse.
 func (b *Bench) Judge(doc *finding.Bench) error {
 	if n, of, why := experiment.Uncounted(raw(doc)); n == of && n > 0 {
-		return message.Failed(fmt.Sprintf("none of %s counted: %s", units.Plural(n, "run"), why), "give the load generator real-time priority (--rt), or use a less busy machine")
+		return message.Failed(fmt.Sprintf("none of %s counted: %s", units.Plural(n, "run"), why),
+			"give the load generator real-time priority (--rt), or use a less busy machine")
 	}
 	if b.Check {
 		return b.checked
@@ -274,13 +282,15 @@ func (b *Bench) measure(d *experiment.Design) (*finding.Bench, error) {
 			return nil, err
 		}
 		if rec != nil {
-			b.Talk.Note("note: %s kept; the same command with --record %s resumes there", units.Plural(len(runs), "run"), message.Quote(b.RecordFile))
+			b.Talk.Note("note: %s kept; the same command with --record %s resumes there", units.Plural(len(runs), "run"),
+				message.Quote(b.RecordFile))
 		}
 	}
 	setup.Seconds = time.Since(started).Seconds()
 	setup.Complete = err == nil
 	setup.Machine.Generator = generator(runs)
-	doc := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: setup, Unknown: []finding.Gap{}, Warnings: b.allWarnings()}
+	doc := &finding.Bench{Head: finding.NewHead(finding.KindBench), Setup: setup, Unknown: []finding.Gap{},
+		Warnings: b.allWarnings()}
 	doc.Cells = experiment.Cells(d, runs)
 	doc.Comparisons = experiment.Compare(d, doc.Cells)
 	doc.Verdict = experiment.Judge(d, doc.Cells, doc.Comparisons, b.objective, setup.Machine.CPUs)

@@ -15,7 +15,9 @@ import (
 // rates turns loads that are a share of capacity into requests per second. A resumed
 // experiment keeps its loads: capacities that an earlier start recorded come from old,
 // which may be nil.
-func (l *Lab) rates(ctx context.Context, d *experiment.Design, old *finding.Setup) (known []finding.Capacity, err error) {
+func (l *Lab) rates(
+	ctx context.Context, d *experiment.Design, old *finding.Setup,
+) (known []finding.Capacity, err error) {
 	known = []finding.Capacity{}
 	if old != nil {
 		known = append(known, old.Capacities...)
@@ -71,7 +73,8 @@ func (b *Bench) unmeasured(d *experiment.Design, old *finding.Setup) int {
 	n := 0
 	for _, a := range d.Arms {
 		key := finding.Capacity{Workload: a.Workload, Quota: a.Quota, Memory: a.Memory}
-		if _, share := percentOf(a.Load); share && !slices.ContainsFunc(known, func(c finding.Capacity) bool { c.RPS = 0; return c == key }) {
+		if _, share := percentOf(a.Load); share &&
+			!slices.ContainsFunc(known, func(c finding.Capacity) bool { c.RPS = 0; return c == key }) {
 			known = append(known, key)
 			n++
 		}

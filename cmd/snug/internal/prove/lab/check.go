@@ -43,7 +43,8 @@ func found(what string, paste []content.Pasted) error {
 // pass.
 func checkable(d *finding.Bench) error {
 	label := experiment.LabelDefault
-	if slices.ContainsFunc(d.Cells, func(c finding.Cell) bool { return slices.Contains(c.Labels, experiment.LabelCurrent) }) {
+	if slices.ContainsFunc(d.Cells,
+		func(c finding.Cell) bool { return slices.Contains(c.Labels, experiment.LabelCurrent) }) {
 		label = experiment.LabelCurrent
 	}
 	lives, killed := false, false
@@ -56,11 +57,14 @@ func checkable(d *finding.Bench) error {
 		return message.Failed("nothing to check: every setting runs out of memory, --check", "give it more: --memory SIZE")
 	}
 	if killed {
-		return &message.Failure{Code: message.ExitFinding, What: "the setting checked runs out of memory, and no other is shown to be spared, --check", Hint: "give it more memory, or more --rounds"}
+		return &message.Failure{Code: message.ExitFinding,
+			What: "the setting checked runs out of memory, and no other is shown to be spared, --check",
+			Hint: "give it more memory, or more --rounds"}
 	}
 	metric, one := experiment.MetricOf(d.Objective)
 	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric || !one }) {
-		return message.Failed("nothing to check: no settings were compared in "+d.Objective+", --check", "see the runs of --json for what is missing, or name other settings or another --objective")
+		return message.Failed("nothing to check: no settings were compared in "+d.Objective+", --check",
+			"see the runs of --json for what is missing, or name other settings or another --objective")
 	}
 	return nil
 }

@@ -16,18 +16,22 @@ import (
 // Add defines the flags that bench and tune share.
 func (l *Lab) Add(fs *pflag.FlagSet) {
 	l.addLoad(fs)
-	flagvalue.Define(fs, "rounds", "measure every setting `N` times (default 7)", "a whole number from 1 to 1000", func(text string) (int, bool) {
-		n, err := strconv.Atoi(text)
-		return n, err == nil && n >= 1 && n <= 1000
-	}, &l.rounds)
+	flagvalue.Define(fs, "rounds", "measure every setting `N` times (default 7)", "a whole number from 1 to 1000",
+		func(text string) (int, bool) {
+			n, err := strconv.Atoi(text)
+			return n, err == nil && n >= 1 && n <= 1000
+		}, &l.rounds)
 	flagvalue.Define(fs, "window", "measure for `DURATION` in each run", "a time from 100ms to 1h", parseWindow, &l.window)
-	flagvalue.Define(fs, "warmup", "load for `DURATION` before each window (default 1s)", "a time such as 1s", parseTime, &l.warmUp)
+	flagvalue.Define(fs, "warmup", "load for `DURATION` before each window (default 1s)", "a time such as 1s", parseTime,
+		&l.warmUp)
 	l.seed = 1
-	flagvalue.Define(fs, "seed", "seed `N` of order, arrivals and resampling (default 1)", "a whole number", func(text string) (uint64, bool) {
-		n, err := strconv.ParseUint(text, 10, 64)
-		return n, err == nil
-	}, &l.seed)
-	flagvalue.Define(fs, "objective", "what better means, one `OBJECTIVE`: cpu (per request), rps, p99, wall, none, or auto (default): what the data call for", "auto, cpu, rps, p99, wall or none", func(text string) (string, bool) {
+	flagvalue.Define(fs, "seed", "seed `N` of order, arrivals and resampling (default 1)", "a whole number",
+		func(text string) (uint64, bool) {
+			n, err := strconv.ParseUint(text, 10, 64)
+			return n, err == nil
+		}, &l.seed)
+	flagvalue.Define(fs, "objective", "what better means, one `OBJECTIVE`: cpu (per request), rps, p99, wall, none, or "+
+		"auto (default): what the data call for", "auto, cpu, rps, p99, wall or none", func(text string) (string, bool) {
 		return text, slices.Contains(Objectives, text)
 	}, &l.objective)
 	fs.BoolVar(&l.RealTime, "rt", false, "the load generator gets real-time priority (needs root)")
@@ -38,16 +42,23 @@ func (l *Lab) Add(fs *pflag.FlagSet) {
 
 // addLoad defines the flags for the service and its requests.
 func (l *Lab) addLoad(fs *pflag.FlagSet) {
-	flagvalue.DefineList(fs, "url", "load the service at `URL`; several are replicas", "an address such as http://127.0.0.1:8080/ or, with --load-cmd, tcp://127.0.0.1:4222", parseURL, &l.URLs)
-	flagvalue.Define(fs, "load-cmd", "load the service with `CMD`, by sh -c outside its cgroup, instead of HTTP requests", "a command for sh -c", parseCommand, &l.loadCmd)
-	flagvalue.Define(fs, "prepare", "run `CMD` before each run's warm-up, by sh -c outside the cgroup, to fill the service", "a command for sh -c", parseCommand, &l.fill)
+	flagvalue.DefineList(fs, "url", "load the service at `URL`; several are replicas",
+		"an address such as http://127.0.0.1:8080/ or, with --load-cmd, tcp://127.0.0.1:4222", parseURL, &l.URLs)
+	flagvalue.Define(fs, "load-cmd", "load the service with `CMD`, by sh -c outside its cgroup, instead of HTTP requests",
+		"a command for sh -c", parseCommand, &l.loadCmd)
+	flagvalue.Define(fs, "prepare",
+		"run `CMD` before each run's warm-up, by sh -c outside the cgroup, to fill the service", "a command for sh -c",
+		parseCommand, &l.fill)
 	fs.StringVar(&l.method, "method", "", "HTTP `METHOD` of the requests (default GET, with --body POST)")
 	fs.StringVar(&l.body, "body", "", "`TEXT` to send, or @FILE")
 	fs.BoolVar(&l.http2, "http2", false, "speak HTTP/2, also without TLS (prior knowledge)")
-	flagvalue.Define(fs, "grpc", "call `METHOD` of gRPC, such as greet.Greeter/Hello, with the protobuf message of --body", "a method such as greet.Greeter/Hello", parseMethod, &l.grpc)
+	flagvalue.Define(fs, "grpc", "call `METHOD` of gRPC, such as greet.Greeter/Hello, with the protobuf message of --body",
+		"a method such as greet.Greeter/Hello", parseMethod, &l.grpc)
 	fs.StringArrayVar(&l.header, "header", nil, "send `HEADER` with each request, such as 'Name: value'; repeatable")
-	flagvalue.Define(fs, "timeout", "a request may take `DURATION` (default 10s)", "a time such as 10s", parseTime, &l.timeout)
-	flagvalue.Define(fs, "ready", "wait up to `DURATION` until the service listens (default 10s)", "a time such as 10s", parseTime, &l.ready)
+	flagvalue.Define(fs, "timeout", "a request may take `DURATION` (default 10s)", "a time such as 10s", parseTime,
+		&l.timeout)
+	flagvalue.Define(fs, "ready", "wait up to `DURATION` until the service listens (default 10s)", "a time such as 10s",
+		parseTime, &l.ready)
 }
 
 // Sections puts the flags of bench and tune under titles in a help. A command need not have all of
@@ -60,9 +71,11 @@ func Sections(fs *pflag.FlagSet) {
 		{"Container", []string{"cpus", "memory", "no-limit"}},
 		{"Docker or podman", []string{"in", "image", "in-arg", "snug-linux"}},
 		{"Settings to compare", []string{"gomaxprocs", "gogc", "gomemlimit", "set"}},
-		{"Load", []string{"workload", "load", "users", "url", "rate", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt"}},
-		{"Experiment", []string{"budget", "constraint", "slo", "rounds", "window", "warmup", "seed", "objective", "trace", "full"}},
-		{"Output", []string{"metric", "stdout", "check", "record", "html", "benchfmt", "json"}},
+		{"Load", []string{"workload", "load", "users", "url", "rate", "load-cmd", "prepare", "method", "body", "header",
+			"http2", "grpc", "timeout", "ready", "rt"}},
+		{"Experiment",
+			[]string{"budget", "constraint", "slo", "rounds", "window", "warmup", "seed", "objective", "trace", "full"}},
+		{"Output", []string{"metric", "check", "record", "html", "benchfmt", "json"}},
 	} {
 		for _, name := range s.names {
 			if fs.Lookup(name) != nil {
@@ -74,26 +87,32 @@ func Sections(fs *pflag.FlagSet) {
 
 // AddLimits defines the flags for limits.
 func (s *sweep) AddLimits(fs *pflag.FlagSet) {
-	flagvalue.DefineList(fs, "cpus", "limit CPU time to the CPUs in `LIST`, such as 0.5,1,1500m (default 1)", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &s.CPUs)
-	flagvalue.DefineList(fs, "memory", "limit memory to the sizes in `LIST`, such as 256MiB,1GiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.Memory)
+	flagvalue.DefineList(fs, "cpus", "limit CPU time to the CPUs in `LIST`, such as 0.5,1,1500m (default 1)",
+		plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &s.CPUs)
+	flagvalue.DefineList(fs, "memory", "limit memory to the sizes in `LIST`, such as 256MiB,1GiB",
+		plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.Memory)
 }
 
 // AddKnobs defines the flags for knobs.
 func (s *sweep) AddKnobs(fs *pflag.FlagSet) {
-	flagvalue.DefineList(fs, "gomaxprocs", "compare the values of GOMAXPROCS in `LIST`, such as 1,2,8", "whole numbers from 1, or default", parseKnob(func(text string) bool {
-		_, ok := plan.ParseProcs(text)
-		return ok
-	}), &s.procs)
-	flagvalue.DefineList(fs, "gogc", "compare the values of GOGC in `LIST`, such as 50,100,off", "whole numbers from 1, off, or default", parseKnob(func(text string) bool {
-		_, ok := flagvalue.ParseGOGC(text)
-		return ok
-	}), &s.gogc)
-	flagvalue.DefineList(fs, "gomemlimit", "compare the values of GOMEMLIMIT in `LIST`, such as 124MiB,90%; percentages are of --memory", plan.Want("SNUG_GOMEMLIMIT")+"; or default", func(text string) (plan.Memory, bool) {
-		if text == "default" {
-			return plan.Memory{}, true
-		}
-		return plan.ParseMemory(text)
-	}, &s.memlimit)
+	flagvalue.DefineList(fs, "gomaxprocs", "compare the values of GOMAXPROCS in `LIST`, such as 1,2,8",
+		"whole numbers from 1, or default", parseKnob(func(text string) bool {
+			_, ok := plan.ParseProcs(text)
+			return ok
+		}), &s.procs)
+	flagvalue.DefineList(fs, "gogc", "compare the values of GOGC in `LIST`, such as 50,100,off",
+		"whole numbers from 1, off, or default", parseKnob(func(text string) bool {
+			_, ok := flagvalue.ParseGOGC(text)
+			return ok
+		}), &s.gogc)
+	flagvalue.DefineList(fs, "gomemlimit",
+		"compare the values of GOMEMLIMIT in `LIST`, such as 124MiB,90%; percentages are of --memory",
+		plan.Want("SNUG_GOMEMLIMIT")+"; or default", func(text string) (plan.Memory, bool) {
+			if text == "default" {
+				return plan.Memory{}, true
+			}
+			return plan.ParseMemory(text)
+		}, &s.memlimit)
 }
 
 // AddSets defines --set: one setting of several variables. --gomaxprocs, --gogc and

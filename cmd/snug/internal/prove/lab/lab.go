@@ -76,7 +76,6 @@ type Lab struct {
 	RecordFile   string
 	HTML         string
 	Metrics      []string
-	Stdout       string
 	Benchfmt     string // of snug bench
 	Trace        bool   // of snug bench
 
@@ -118,7 +117,8 @@ func (l *Lab) readLimits() (err error) {
 // prepare checks the output files, builds the Runner from the flags, and inspects the
 // machine and the program.
 func (l *Lab) prepare() error {
-	files := []outfile.File{{Flag: "--html", Name: l.HTML}, {Flag: "--benchfmt", Name: l.Benchfmt}, {Flag: "--record", Name: l.RecordFile}}
+	files := []outfile.File{{Flag: "--html", Name: l.HTML}, {Flag: "--benchfmt", Name: l.Benchfmt},
+		{Flag: "--record", Name: l.RecordFile}}
 	if err := outfile.Apart(files...); err != nil {
 		return err
 	}
@@ -128,7 +128,8 @@ func (l *Lab) prepare() error {
 		}
 	}
 	if info, err := os.Stat(l.RecordFile); err == nil && !info.Mode().IsRegular() {
-		return message.Failed("not a regular file, "+l.RecordFile, "give --record the name of a new file, or of the record to resume")
+		return message.Failed("not a regular file, "+l.RecordFile,
+			"give --record the name of a new file, or of the record to resume")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -142,18 +143,15 @@ func (l *Lab) prepare() error {
 	l.runner = &runner.Runner{
 		Self: self, Command: l.Cmd, Env: nil, Load: l.loadCmd, Prepare: l.fill,
 		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
-		RealTime: l.RealTime, NoLimit: l.noLimit, Exec: l.Trace, Stdout: l.Stdout,
-	}
-	if l.Stdout != "" {
-		if err := os.MkdirAll(l.Stdout, 0o755); err != nil {
-			return message.Failed("cannot write the runs' output, "+err.Error(), "--stdout needs a writable directory")
-		}
+		RealTime: l.RealTime, NoLimit: l.noLimit, Exec: l.Trace,
 	}
 	l.runner.Long = sync.OnceFunc(func() {
-		l.Talk.Note("note: %s has been running for %g s; if it is a service, give its address: --url http://127.0.0.1:PORT/", l.Cmd[0], runner.LongRun.Seconds())
+		l.Talk.Note("note: %s has been running for %g s; if it is a service, give its address: --url http://127.0.0.1:PORT/",
+			l.Cmd[0], runner.LongRun.Seconds())
 	})
 	l.runner.LongPrepare = sync.OnceFunc(func() {
-		l.Talk.Note("note: the prepare command has been running for %g s; it may take %s", runner.LongRun.Seconds(), approximate(runner.PrepareTime))
+		l.Talk.Note("note: the prepare command has been running for %g s; it may take %s", runner.LongRun.Seconds(),
+			approximate(runner.PrepareTime))
 	})
 	req := &l.runner.Request
 	req.URLs, req.Method, req.Body, req.Timeout = l.URLs, l.method, body, orDefault(l.timeout, 10*time.Second)
@@ -206,7 +204,8 @@ func (l *Lab) recognise(self string) error {
 		if file, err = cgrun.LookPath(l.runner.Command[0], nil, ""); err != nil {
 			return message.Failed(err.Error(), "check the name and PATH; everything after -- is the command")
 		}
-		l.choice.env = plan.Env{GOMAXPROCS: l.Getenv("GOMAXPROCS"), GOMEMLIMIT: l.Getenv("GOMEMLIMIT"), GOGC: l.Getenv("GOGC")}
+		l.choice.env = plan.Env{GOMAXPROCS: l.Getenv("GOMAXPROCS"), GOMEMLIMIT: l.Getenv("GOMEMLIMIT"),
+			GOGC: l.Getenv("GOGC")}
 	} else if len(l.URLs) > 0 {
 		return nil
 	}
@@ -232,7 +231,9 @@ func (l *Lab) recognise(self string) error {
 	if err != nil {
 		what = message.Reason(err)
 	}
-	l.warn(WarnNotGo, "%s is not a Go program that snug can read (%s): snug sets the knobs anyway, and its children may read them", l.Cmd[0], what)
+	l.warn(WarnNotGo,
+		"%s is not a Go program that snug can read (%s): snug sets the knobs anyway, and its children may read them",
+		l.Cmd[0], what)
 	return nil
 }
 
@@ -255,7 +256,8 @@ func (l *Lab) setup(started time.Time) finding.Setup {
 		q := &l.runner.Request
 		s.Request = &finding.Request{
 			Method: cmp.Or(q.Method, "GET"), Headers: slices.Sorted(maps.Keys(q.Header)),
-			HTTP2: q.HTTP2 || q.GRPC != "", GRPC: q.GRPC, Timeout: q.Timeout.Seconds(), Connections: runner.Connections, RealTime: l.RealTime,
+			HTTP2: q.HTTP2 || q.GRPC != "", GRPC: q.GRPC, Timeout: q.Timeout.Seconds(),
+			Connections: runner.Connections, RealTime: l.RealTime,
 		}
 		if l.loadCmd != "" { // it has its own requests and connections
 			s.Request.Method, s.Request.Connections = "", 0
@@ -324,7 +326,9 @@ func (l *Lab) confinement(s *sweep) error {
 		}
 		l.machine.CgroupWay = string(cgrun.WayNone)
 		if quota, ok := l.choice.limits.CPU.Quota.Get(); ok {
-			l.warn(WarnOwnLimits, "snug enforces no quota, but the %s CPUs of its own container still apply: the load generator uses part of them", units.Exact(quota))
+			l.warn(WarnOwnLimits,
+				"snug enforces no quota, but the %s CPUs of its own container still apply: the load generator uses part of them",
+				units.Exact(quota))
 		}
 		return nil
 	}
@@ -348,8 +352,10 @@ func (l *Lab) confinement(s *sweep) error {
 	l.runner.Own = true
 	s.CPUs = []float64{quota}
 	l.machine.CgroupWay = string(cgrun.WayContainer)
-	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput and latency are worse than the program's own, and throttling counts all of them", units.Exact(quota))
-	l.Talk.Note("note: no cgroup can be made here; the limits of this container apply (%s CPUs), and only the knobs are compared", units.Exact(quota))
+	l.warn(WarnOwnLimits, "the program, snug and the load generator shared the %s CPUs of one container: throughput "+
+		"and latency are worse than the program's own, and throttling counts all of them", units.Exact(quota))
+	l.Talk.Note("note: no cgroup can be made here; the limits of this container apply (%s CPUs), and only the knobs "+
+		"are compared", units.Exact(quota))
 	return nil
 }
 

@@ -29,7 +29,8 @@ type meter struct {
 
 // measured starts a meter. The caller must call done.
 func (l *Lab) measured(doing string) *meter {
-	m := &meter{talk: l.Talk, every: l.beat, began: time.Now(), doing: doing, stop: make(chan struct{}), ended: make(chan struct{})}
+	m := &meter{talk: l.Talk, every: l.beat, began: time.Now(), doing: doing, stop: make(chan struct{}),
+		ended: make(chan struct{})}
 	if m.every == 0 {
 		m.every = time.Second
 	}

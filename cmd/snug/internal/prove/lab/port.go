@@ -33,14 +33,15 @@ type patient struct {
 
 // patiently returns the runner of a search.
 func (l *Lab) patiently() experiment.Runner {
-	return &patient{Runner: l.runner, talk: l.Talk, tries: int(portPatience / portPause), wait: func(ctx context.Context) error {
-		select {
-		case <-time.After(portPause):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}}
+	return &patient{Runner: l.runner, talk: l.Talk, tries: int(portPatience / portPause),
+		wait: func(ctx context.Context) error {
+			select {
+			case <-time.After(portPause):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}}
 }
 
 // taken is the error of a run that never got its port. It is not an

@@ -79,6 +79,7 @@ func (l *Lab) announce(d *experiment.Design, kept, probes int) int {
 // noteBusy says that other programs use the machine, if so.
 func (l *Lab) noteBusy() {
 	if load, ok := runner.Busy(); ok && load > float64(l.machine.CPUs)/2 {
-		l.Talk.Note("note: other programs keep this machine busy (load %s on %s): expect noise", units.Exact(load), units.Plural(l.machine.CPUs, "CPU"))
+		l.Talk.Note("note: other programs keep this machine busy (load %s on %s): expect noise", units.Exact(load),
+			units.Plural(l.machine.CPUs, "CPU"))
 	}
 }

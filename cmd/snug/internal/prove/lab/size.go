@@ -60,18 +60,26 @@ const (
 // Add defines the flags of an experiment.
 func (s *Size) Add(fs *pflag.FlagSet) {
 	s.addLoad(fs)
-	flagvalue.Define(fs, "rate", "send `N` requests a second", "a number above 0, up to 1000000", func(text string) (string, bool) {
-		return ParseLoad(text + "/s")
-	}, &s.load)
-	flagvalue.Define(fs, "slo", "every run must keep `BOUND`, such as 'p99<50ms'; without it, no kill and no failed request", "a bound such as p99<50ms", parseCommand, &s.bound)
-	flagvalue.Define(fs, "cpus", "the roomiest container has `CPUS` (default all)", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &s.cpus)
-	flagvalue.Define(fs, "memory", "the roomiest container has `SIZE` (default 80 % of what is free)", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.memory)
-	flagvalue.Define(fs, "rounds", "confirm the answer by `N` fresh runs (default 3)", "a whole number from 3 to 1000", func(text string) (int, bool) {
-		n, err := strconv.Atoi(text)
-		return n, err == nil && n >= sizeRounds && n <= 1000
-	}, &s.rounds)
-	flagvalue.Define(fs, "window", "measure for `DURATION` in each run (default 10s)", "a time from 100ms to 1h", parseWindow, &s.window)
-	flagvalue.Define(fs, "warmup", "load for `DURATION` before each window (default 1s)", "a time such as 1s", parseTime, &s.warmUp)
+	flagvalue.Define(fs, "rate", "send `N` requests a second", "a number above 0, up to 1000000",
+		func(text string) (string, bool) {
+			return ParseLoad(text + "/s")
+		}, &s.load)
+	flagvalue.Define(fs, "slo",
+		"every run must keep `BOUND`, such as 'p99<50ms'; without it, no kill and no failed request",
+		"a bound such as p99<50ms", parseCommand, &s.bound)
+	flagvalue.Define(fs, "cpus", "the roomiest container has `CPUS` (default all)", plan.Want("SNUG_CPU_LIMIT"),
+		plan.ParseCPUs, &s.cpus)
+	flagvalue.Define(fs, "memory", "the roomiest container has `SIZE` (default 80 % of what is free)",
+		plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.memory)
+	flagvalue.Define(fs, "rounds", "confirm the answer by `N` fresh runs (default 3)", "a whole number from 3 to 1000",
+		func(text string) (int, bool) {
+			n, err := strconv.Atoi(text)
+			return n, err == nil && n >= sizeRounds && n <= 1000
+		}, &s.rounds)
+	flagvalue.Define(fs, "window", "measure for `DURATION` in each run (default 10s)", "a time from 100ms to 1h",
+		parseWindow, &s.window)
+	flagvalue.Define(fs, "warmup", "load for `DURATION` before each window (default 1s)", "a time such as 1s", parseTime,
+		&s.warmUp)
 	fs.BoolVar(&s.RealTime, "rt", false, "the load generator gets real-time priority (needs root)")
 	s.seed = 1
 }
@@ -80,13 +88,17 @@ func (s *Size) Add(fs *pflag.FlagSet) {
 func (s *Size) check() error {
 	switch {
 	case len(s.Cmd) == 0:
-		return message.Usage("no command, "+s.given()+" without one", "name the program after --; at the end of the line add "+s.missing()+"-- ./server")
+		return message.Usage("no command, "+s.given()+" without one",
+			"name the program after --; at the end of the line add "+s.missing()+"-- ./server")
 	case len(s.URLs) == 0 && s.load+s.loadCmd != "":
-		return message.Usage("no address, "+s.given()+" without --url", "say where it listens: "+strings.TrimSpace(s.missing()))
+		return message.Usage("no address, "+s.given()+" without --url",
+			"say where it listens: "+strings.TrimSpace(s.missing()))
 	case len(s.URLs) == 0:
-		return message.Usage("no load, snug size -- "+message.Quote(s.Cmd[0]), "say where it listens and how it is loaded: --url http://127.0.0.1:8080/ --rate 300, or --url tcp://127.0.0.1:4222 --load-cmd ./load.sh")
+		return message.Usage("no load, snug size -- "+message.Quote(s.Cmd[0]), "say where it listens and how it is "+
+			"loaded: --url http://127.0.0.1:8080/ --rate 300, or --url tcp://127.0.0.1:4222 --load-cmd ./load.sh")
 	case s.memory > 0 && s.memory < cgrun.MinMemoryBytes:
-		return message.Usage(fmt.Sprintf("memory limit of %d bytes is too small to start a command in", s.memory), "use at least --memory 1MiB; the smallest Go programs want 2MiB")
+		return message.Usage(fmt.Sprintf("memory limit of %d bytes is too small to start a command in", s.memory),
+			"use at least --memory 1MiB; the smallest Go programs want 2MiB")
 	}
 	if err := s.checkFlags(); err != nil {
 		return err
@@ -106,7 +118,8 @@ func (s *Size) check() error {
 		return message.Usage("--slo "+message.Quote(s.bound)+": "+what, "write --slo 'p99<50ms' or 'rss<=400MiB'")
 	}
 	if c.Key == "wall_seconds" {
-		return message.Usage("only a command that ends has a duration, --slo "+message.Quote(s.bound), "a service has p50, p95, p99 and rps")
+		return message.Usage("only a command that ends has a duration, --slo "+message.Quote(s.bound),
+			"a service has p50, p95, p99 and rps")
 	}
 	s.bounds, s.bound = []search.Constraint{c}, c.String()
 	return nil
@@ -127,7 +140,8 @@ func (s *Size) given() string {
 	return "--"
 }
 
-// missing returns examples of the flags without which no experiment can be, and which are not given, each with a space after it.
+// missing returns examples of the flags without which no experiment can be, and which are not
+// given, each with a space after it.
 func (s *Size) missing() (flags string) {
 	switch {
 	case len(s.URLs) == 0 && s.loadCmd != "":
@@ -163,7 +177,8 @@ func (s *Size) Run() (*finding.Size, error) {
 	ctx, stop := s.interruptible()
 	defer stop()
 	if s.cpus > float64(s.machine.CPUs) {
-		return nil, message.Usage(sentence("more than the %s here, --cpus %s", units.CPUs(float64(s.machine.CPUs)), units.Exact(s.cpus)), "leave it out: the roomiest container has all")
+		return nil, message.Usage(sentence("more than the %s here, --cpus %s", units.CPUs(float64(s.machine.CPUs)),
+			units.Exact(s.cpus)), "leave it out: the roomiest container has all")
 	}
 	roomiest := s.roomiest()
 	var err error
@@ -175,7 +190,8 @@ func (s *Size) Run() (*finding.Size, error) {
 	}
 	s.preview(roomiest)
 	first := s.patiently()
-	t := &sizing{Size: s, first: first, runner: search.Tolerant{Runner: first, Proven: new(true)}, started: time.Now(), most: s.atMost()}
+	t := &sizing{Size: s, first: first, runner: search.Tolerant{Runner: first, Proven: new(true)}, started: time.Now(),
+		most: s.atMost()}
 	m := s.measured("")
 	t.say = m.say
 	d, err := t.watch(ctx, roomiest)
@@ -214,7 +230,8 @@ func (s *Size) roomiest() size.Container {
 // arm returns a container as an arm. GOGC stays the operator's.
 func (s *Size) arm(c size.Container, k finding.Knobs) experiment.Arm {
 	k.GOGC = s.choice.env.GOGC
-	return experiment.Arm{Arm: finding.Arm{Workload: "command", Quota: c.Cores, Memory: int64(c.Memory), Knobs: k, Load: s.load}, Rate: rateOf(s.load)}
+	return experiment.Arm{Arm: finding.Arm{Workload: "command", Quota: c.Cores, Memory: int64(c.Memory), Knobs: k,
+		Load: s.load}, Rate: rateOf(s.load)}
 }
 
 // atMost returns the longest that the runs may take, without repetitions of those that do not count: the roomiest
@@ -226,8 +243,10 @@ func (s *Size) atMost() time.Duration {
 // preview says what is done and how long it takes, before anything is measured.
 func (s *Size) preview(roomiest size.Container) {
 	about := s.For + time.Duration(1+sizeTries/2+2*s.rounds)*s.perRun()
-	s.Talk.Note("note: watched for %s in %s, then up to %d smaller containers, and %s of the cheapest: about %s, at most %s",
-		approximate(s.For), Described(roomiest), sizeTries+(sizeConfirmations-1)*sizeMore, units.Plural(s.rounds, "fresh run"), wholeMinutes(about), wholeMinutes(s.atMost()))
+	s.Talk.Note("note: watched for %s in %s, then up to %d smaller containers, and %s of the cheapest: about %s, at "+
+		"most %s",
+		approximate(s.For), Described(roomiest), sizeTries+(sizeConfirmations-1)*sizeMore,
+		units.Plural(s.rounds, "fresh run"), wholeMinutes(about), wholeMinutes(s.atMost()))
 	if s.choice.env.GOMAXPROCS+s.choice.env.GOMEMLIMIT != "" {
 		s.Talk.Note("note: GOMAXPROCS and GOMEMLIMIT of the environment are ignored: they follow from the container")
 	}
@@ -246,7 +265,8 @@ func (s *Size) fail(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: "the same command starts anew"}
 	case errors.As(err, &noWay):
-		return message.Failed(err.Error(), "run as root, or in a cgroup delegated to this user; snug size PID watches a program where it runs")
+		return message.Failed(err.Error(),
+			"run as root, or in a cgroup delegated to this user; snug size PID watches a program where it runs")
 	}
 	return s.explain(ctx, err)
 }

@@ -36,7 +36,9 @@ type sizing struct {
 }
 
 // execute does the runs of a design, and says which.
-func (t *sizing) execute(ctx context.Context, r experiment.Runner, d *experiment.Design, doing string) ([]finding.Run, error) {
+func (t *sizing) execute(
+	ctx context.Context, r experiment.Runner, d *experiment.Design, doing string,
+) ([]finding.Run, error) {
 	began := time.Since(t.started)
 	runs, err := experiment.Execute(ctx, d, r, func(p experiment.Progress) {
 		spent := time.Since(t.started)
@@ -72,7 +74,8 @@ func (t *sizing) watch(ctx context.Context, roomiest size.Container) (*finding.S
 	}
 	window := t.window
 	t.Size.runner.Window = t.For + time.Second // so that the watch ends under load
-	runs, err := t.execute(inner, t.first, &experiment.Design{Arms: []experiment.Arm{arm}, Rounds: 1, Seed: t.seed}, "watched in "+Described(roomiest))
+	runs, err := t.execute(inner, t.first, &experiment.Design{Arms: []experiment.Arm{arm}, Rounds: 1, Seed: t.seed},
+		"watched in "+Described(roomiest))
 	t.Size.runner.Watch, t.Size.runner.Window = nil, window
 	switch {
 	case ctx.Err() != nil:
@@ -84,7 +87,8 @@ func (t *sizing) watch(ctx context.Context, roomiest size.Container) (*finding.S
 	}
 	kept, of, broken := t.counting(runs)
 	if broken != nil && of > 0 && broken.Code == finding.BrokeBound { // one run may be bad luck
-		if _, err := t.execute(ctx, t.first, &experiment.Design{Arms: []experiment.Arm{arm}, Rounds: 1, Seed: t.seed + 1}, "once more in "+Described(roomiest)); err != nil {
+		if _, err := t.execute(ctx, t.first, &experiment.Design{Arms: []experiment.Arm{arm}, Rounds: 1, Seed: t.seed + 1},
+			"once more in "+Described(roomiest)); err != nil {
 			return nil, err
 		}
 		runs = t.all
@@ -94,7 +98,8 @@ func (t *sizing) watch(ctx context.Context, roomiest size.Container) (*finding.S
 		return nil, t.impossible(roomiest, runs, of, broken)
 	}
 	if t.seen == nil {
-		return nil, message.Failed("the watch in the roomiest container saw nothing", "run it again, with a longer watch: --for 1m")
+		return nil, message.Failed("the watch in the roomiest container saw nothing",
+			"run it again, with a longer watch: --for 1m")
 	}
 	t.search = size.NewSearch(t.Price, roomiest, t.seen)
 	t.add(roomiest, arm.Arm, bare(runs, 0))
@@ -105,11 +110,13 @@ func (t *sizing) watch(ctx context.Context, roomiest size.Container) (*finding.S
 func (t *sizing) impossible(roomiest size.Container, runs []finding.Run, of int, broken *finding.Broken) error {
 	last := &runs[len(runs)-1]
 	if of == 0 {
-		return message.Failed("no run counts at "+t.load+": "+last.Invalid, "leave the load CPUs of its own with --cpus, give it priority with --rt, or ask for less with --rate")
+		return message.Failed("no run counts at "+t.load+": "+last.Invalid,
+			"leave the load CPUs of its own with --cpus, give it priority with --rt, or ask for less with --rate")
 	}
 	trial := &finding.SizeTrial{Broken: broken, Worst: t.worst(runs), Runs: runs}
 	if broken.Code == finding.BrokeBound && trial.Worst == nil {
-		return message.Failed("not measured, --slo "+message.Quote(t.bound), "the last line of the load command must have "+t.metric()+"; or bound another figure")
+		return message.Failed("not measured, --slo "+message.Quote(t.bound),
+			"the last line of the load command must have "+t.metric()+"; or bound another figure")
 	}
 	return message.Failed("not even "+Described(roomiest)+" keep "+t.goal()+": "+content.SizeBroke(trial, t.metric()),
 		"ask for less: another --slo, or a lower --rate; or a larger machine")
@@ -124,7 +131,8 @@ func (t *sizing) metric() string {
 
 // add records runs of the search in a container.
 func (t *sizing) add(c size.Container, arm finding.Arm, runs []finding.Run) {
-	trial := finding.SizeTrial{Memory: c.Memory, CPU: c.Cores, Price: t.Price.Of(c), Predicted: c == t.search.Predicted(), Worst: t.worst(runs), Runs: runs}
+	trial := finding.SizeTrial{Memory: c.Memory, CPU: c.Cores, Price: t.Price.Of(c), Predicted: c == t.search.Predicted(),
+		Worst: t.worst(runs), Runs: runs}
 	trial.Kept, trial.Of, trial.Broken = t.counting(runs)
 	if n, err := strconv.ParseFloat(arm.GOMAXPROCS, 64); err == nil {
 		trial.GOMAXPROCS = &n
@@ -164,7 +172,8 @@ func (t *sizing) find(ctx context.Context) error {
 				break
 			}
 			arm := t.setting(c)
-			runs, err := t.execute(ctx, t.runner, &experiment.Design{Arms: []experiment.Arm{arm}, Rounds: 1, Seed: t.seed}, "trying "+Described(c))
+			runs, err := t.execute(ctx, t.runner, &experiment.Design{Arms: []experiment.Arm{arm}, Rounds: 1, Seed: t.seed},
+				"trying "+Described(c))
 			if err != nil {
 				return err
 			}
@@ -196,7 +205,8 @@ func (t *sizing) find(ctx context.Context) error {
 	return nil
 }
 
-// lacks reports whether runs say nothing of a container, and notes why: fewer than want count, and none of them breaks the
+// lacks reports whether runs say nothing of a container, and notes why: fewer than want count, and
+// none of them breaks the
 // bound.
 func (t *sizing) lacks(c size.Container, kept, of, want int, runs []finding.Run) bool {
 	if of >= want || kept < of {
@@ -247,9 +257,12 @@ func (t *sizing) confirm(ctx context.Context, best size.Container) (bool, error)
 	return all, err
 }
 
-// certainty returns the confidence of the intervals of a confirmation after a number of answers that fresh runs refuted: 0.95,
-// and half as far from 1 for each. What the lower end says of an answer is then wrong in at most 2.5 % of searches for the
-// first confirmation, 1.25 % for the second and so on: less than 5 % together. That is Bonferroni's inequality with weights
+// certainty returns the confidence of the intervals of a confirmation after a number of answers
+// that fresh runs refuted: 0.95,
+// and half as far from 1 for each. What the lower end says of an answer is then wrong in at most
+// 2.5 % of searches for the
+// first confirmation, 1.25 % for the second and so on: less than 5 % together. That is Bonferroni's
+// inequality with weights
 // (R. Rosenthal and D. Rubin, "Ensemble-adjusted p values", Psychological Bulletin 94, 1983).
 func certainty(refuted int) float64 { return 1 - 0.05/float64(int(1)<<refuted) }
 
@@ -259,7 +272,8 @@ func (t *sizing) confirmed(trial *finding.SizeTrial, kept, of int, broken *findi
 		kept, of = kept+f.Kept, of+f.Of
 	}
 	if of > 0 {
-		trial.Fresh = &finding.SizeFresh{Kept: kept, Of: of, Ratio: finding.Interval(stats.ProportionInterval(kept, of, certainty(t.refuted)))}
+		trial.Fresh = &finding.SizeFresh{Kept: kept, Of: of,
+			Ratio: finding.Interval(stats.ProportionInterval(kept, of, certainty(t.refuted)))}
 	}
 	if trial.Broken == nil {
 		trial.Broken = broken
@@ -315,7 +329,8 @@ func (t *sizing) values(d *finding.Size, c size.Container) {
 	why.Of = t.goal()
 	d.Memory.Value, d.Memory.Why, d.CPULimit.Why = &c.Memory, why, why
 	d.CPURequest = finding.SizeValue{Value: &c.Cores, Why: finding.Why{Code: finding.SizeLimitOnly}}
-	d.Unseen = append(d.Unseen, unseen(finding.SizeNearlyAll, float64(trial.Fresh.Kept), float64(trial.Fresh.Of), trial.Fresh.Ratio.Low, float64(t.refuted)))
+	d.Unseen = append(d.Unseen, unseen(finding.SizeNearlyAll, float64(trial.Fresh.Kept), float64(trial.Fresh.Of),
+		trial.Fresh.Ratio.Low, float64(t.refuted)))
 	if f.Untried > 0 {
 		d.Unseen = append(d.Unseen, unseen(finding.SizeUntried, float64(f.Untried)))
 	}

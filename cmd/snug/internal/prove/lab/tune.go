@@ -65,7 +65,8 @@ func (t *Tune) Run() (*finding.Tune, error) {
 		return nil, err
 	}
 	if e := t.choice.env; e.GOMAXPROCS+e.GOMEMLIMIT+e.GOGC != "" {
-		t.Talk.Note("note: GOMAXPROCS, GOGC and GOMEMLIMIT of the environment are ignored: the search starts from Go's defaults")
+		t.Talk.Note("note: GOMAXPROCS, GOGC and GOMEMLIMIT of the environment are ignored: the search starts from Go's " +
+			"defaults")
 	}
 	if t.runner.Own {
 		in.Memory, _ = t.choice.limits.Memory.Hard.Get()
@@ -83,13 +84,17 @@ func (t *Tune) input() (*search.Input, error) {
 	builtin := t.Workload != ""
 	switch {
 	case !builtin && len(t.Cmd) == 0 && len(t.URLs) > 0:
-		return nil, message.Usage("nothing to set, --url alone", "give the service's command after --, so that snug can start it with other settings")
+		return nil, message.Usage("nothing to set, --url alone",
+			"give the service's command after --, so that snug can start it with other settings")
 	case !builtin && len(t.Cmd) == 0:
-		return nil, message.Usage("no command, snug tune", "name the program to tune: snug tune --url http://127.0.0.1:8080/ -- ./server")
+		return nil, message.Usage("no command, snug tune",
+			"name the program to tune: snug tune --url http://127.0.0.1:8080/ -- ./server")
 	case builtin && len(t.Cmd)+len(t.URLs) > 0:
-		return nil, message.Usage("a built-in workload and a program of your own, --workload "+t.Workload, "give one or the other")
+		return nil, message.Usage("a built-in workload and a program of your own, --workload "+t.Workload,
+			"give one or the other")
 	case len(s.CPUs) > 1 || len(s.Memory) > 1:
-		return nil, message.Usage("several limits, --cpus or --memory", "a program is tuned for one container: run snug tune for each")
+		return nil, message.Usage("several limits, --cpus or --memory",
+			"a program is tuned for one container: run snug tune for each")
 	case t.rounds != 0:
 		return nil, message.Usage("a search chooses the number of rounds, --rounds", "give it more time: --budget 30m")
 	}
@@ -97,7 +102,8 @@ func (t *Tune) input() (*search.Input, error) {
 		return nil, err
 	}
 	if t.benchmarks() {
-		return nil, message.Usage("Go benchmarks are compared, not tuned, snug tune -- "+message.Quote(t.Cmd[0]), "snug bench --gomaxprocs 1,2,4 --gogc 100,400 compares settings of a benchmark")
+		return nil, message.Usage("Go benchmarks are compared, not tuned, snug tune -- "+message.Quote(t.Cmd[0]),
+			"snug bench --gomaxprocs 1,2,4 --gogc 100,400 compares settings of a benchmark")
 	}
 	service := len(t.URLs) > 0 || workload.IsService(t.Workload)
 	if t.Users > 0 {
@@ -107,7 +113,8 @@ func (t *Tune) input() (*search.Input, error) {
 		t.Load = strconv.Itoa(t.Users) + " users"
 	}
 	if !service && t.Load != "" {
-		return nil, message.Usage("a load for a program that is not a service, "+t.loadFlag(), "give the address where it serves: --url http://127.0.0.1:PORT/")
+		return nil, message.Usage("a load for a program that is not a service, "+t.loadFlag(),
+			"give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
 	if t.Load != "" {
 		if err := t.checkCommandLoads([]string{t.Load}); err != nil {
@@ -118,7 +125,8 @@ func (t *Tune) input() (*search.Input, error) {
 	auto := false
 	switch {
 	case t.objective == experiment.None:
-		return nil, message.Usage("a search needs an objective, --objective none", "one of cpu, rps, p99 and wall; or snug bench, which compares without one")
+		return nil, message.Usage("a search needs an objective, --objective none",
+			"one of cpu, rps, p99 and wall; or snug bench, which compares without one")
 	case !t.objectiveSet && !service && (!builtin || workload.IsBatch(t.Workload)):
 		t.objective = "wall"
 	case !t.objectiveSet:

@@ -33,7 +33,8 @@ func (b *Bench) AddUsers(fs *pflag.FlagSet) {
 			}
 		}
 		return nil
-	}}, "users", "closed loops with the numbers of users in `LIST`, such as 30,50,100, or one whose number changes: 30..100/2m")
+	}}, "users",
+		"closed loops with the numbers of users in `LIST`, such as 30,50,100, or one whose number changes: 30..100/2m")
 }
 
 // parseUsers returns the load of a number of users such as 30, or of a ramp such as 30..100/2m.
@@ -87,11 +88,14 @@ func (b *Bench) checkRamp() error {
 	case !ok:
 		return nil
 	case len(b.Sweep.Loads) > 1:
-		return message.Usage("a ramp beside another load, --users or --load", "measure the ramp alone: it has a window of its own")
+		return message.Usage("a ramp beside another load, --users or --load",
+			"measure the ramp alone: it has a window of its own")
 	case b.loadCmd != "":
-		return message.Usage("a load command has its own users, --load-cmd with a ramp", "give numbers of users, such as --users 30,100: the command reads SNUG_USERS")
+		return message.Usage("a load command has its own users, --load-cmd with a ramp",
+			"give numbers of users, such as --users 30,100: the command reads SNUG_USERS")
 	case b.window != 0:
-		return message.Usage("a ramp has its own window, --window with --users", fmt.Sprintf("leave --window out: the ramp takes %s", r.Over))
+		return message.Usage("a ramp has its own window, --window with --users",
+			fmt.Sprintf("leave --window out: the ramp takes %s", r.Over))
 	}
 	b.window = r.Over
 	return nil

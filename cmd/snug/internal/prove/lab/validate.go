@@ -19,13 +19,9 @@ import (
 // checkFlags rejects flags about requests if there is no URL, and flags about a batch if
 // there is no batch.
 func (l *Lab) checkFlags() error {
-	for _, f := range []struct {
-		name  string
-		given bool
-	}{{"--metric", len(l.Metrics) > 0 && l.loadCmd == ""}, {"--stdout", l.Stdout != ""}} {
-		if f.given && (len(l.Cmd) == 0 || len(l.URLs) > 0) {
-			return message.Usage("no batch that prints anything, "+f.name, "name a program that does its work and ends after --, without --url")
-		}
+	if len(l.Metrics) > 0 && l.loadCmd == "" && (len(l.Cmd) == 0 || len(l.URLs) > 0) {
+		return message.Usage("no batch that prints anything, --metric",
+			"name a program that does its work and ends after --, without --url")
 	}
 	if err := l.checkCommands(); err != nil {
 		return err
@@ -46,7 +42,8 @@ func (l *Lab) checkFlags() error {
 	default:
 		return nil
 	}
-	return message.Usage("no service to send requests to, "+f, "give the address where it serves: --url http://127.0.0.1:PORT/")
+	return message.Usage("no service to send requests to, "+f,
+		"give the address where it serves: --url http://127.0.0.1:PORT/")
 }
 
 // requestFlag returns the first flag given that shapes the requests of snug's load generator; "" = none.
@@ -54,7 +51,8 @@ func (l *Lab) requestFlag() string {
 	for _, f := range []struct {
 		name  string
 		given bool
-	}{{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0}, {"--http2", l.http2}, {"--grpc", l.grpc != ""}} {
+	}{{"--method", l.method != ""}, {"--body", l.body != ""}, {"--header", len(l.header) > 0}, {"--http2", l.http2},
+		{"--grpc", l.grpc != ""}} {
 		if f.given {
 			return f.name
 		}
@@ -74,18 +72,21 @@ func (l *Lab) checkCommands() error {
 	case len(l.Cmd) == 0:
 		return message.Usage("no service that snug starts, "+flag, "give the service's command after --")
 	case len(l.URLs) == 0:
-		return message.Usage("no address of the service to wait for, "+flag, "say where it listens: --url http://127.0.0.1:PORT/, or --url tcp://127.0.0.1:PORT with --load-cmd")
+		return message.Usage("no address of the service to wait for, "+flag,
+			"say where it listens: --url http://127.0.0.1:PORT/, or --url tcp://127.0.0.1:PORT with --load-cmd")
 	}
 	if l.loadCmd == "" {
 		for _, u := range l.URLs {
 			if !isHTTP(u) {
-				return message.Usage("neither http nor https, --url "+message.Quote(runner.Redacted(u)), "--load-cmd 'CMD' loads a service that does not speak HTTP")
+				return message.Usage("neither http nor https, --url "+message.Quote(runner.Redacted(u)),
+					"--load-cmd 'CMD' loads a service that does not speak HTTP")
 			}
 		}
 		return nil
 	}
 	if f := l.requestFlag(); f != "" {
-		return message.Usage("the load command has its own requests, "+f, "leave it out, or put it into the command of --load-cmd")
+		return message.Usage("the load command has its own requests, "+f,
+			"leave it out, or put it into the command of --load-cmd")
 	}
 	return nil
 }
@@ -100,7 +101,8 @@ func (l *Lab) checkCommandLoads(loads []string) error {
 	}
 	for _, load := range loads {
 		if _, users := runner.Users(load); !users && rateOf(load) == 0 {
-			return message.Usage("not a load of a load command, --load "+load, "--load 800/s gives it SNUG_RATE=800; without --load it sends as much as it wants")
+			return message.Usage("not a load of a load command, --load "+load,
+				"--load 800/s gives it SNUG_RATE=800; without --load it sends as much as it wants")
 		}
 	}
 	return nil
@@ -120,11 +122,14 @@ func (l *Lab) checkObjective(loads []string) error {
 	case l.objective == "wall" && !batch:
 		return message.Usage("only a command that ends has a duration, --objective wall", "a service has cpu, rps and p99")
 	case batch && !open && !closed && !self && (l.objective == "rps" || l.objective == "p99"):
-		return message.Usage("a command that ends has neither rps nor p99, --objective "+l.objective, "compare wall or cpu; a service needs --url")
+		return message.Usage("a command that ends has neither rps nor p99, --objective "+l.objective,
+			"compare wall or cpu; a service needs --url")
 	case l.objective == "p99" && closed && !open && !self && l.loadCmd == "":
-		return message.Usage("latency of a closed loop is not compared, --objective p99", "give a rate: --load 80% or --load 800/s")
+		return message.Usage("latency of a closed loop is not compared, --objective p99",
+			"give a rate: --load 80% or --load 800/s")
 	case l.objective == "rps" && open && !closed && !self:
-		return message.Usage("the throughput of an open loop is its offered load, --objective rps", "--load saturated shows what the service can do")
+		return message.Usage("the throughput of an open loop is its offered load, --objective rps",
+			"--load saturated shows what the service can do")
 	}
 	return nil
 }
@@ -138,11 +143,13 @@ func checkConstraint(constraint, load string) error {
 	switch name {
 	case "wall":
 		if !batch {
-			return message.Usage("only a command that ends has a duration, --constraint "+message.Quote(constraint), "a service has p99 and rps")
+			return message.Usage("only a command that ends has a duration, --constraint "+message.Quote(constraint),
+				"a service has p99 and rps")
 		}
 	case "rps", "p50", "p95", "p99":
 		if batch {
-			return message.Usage("a command that ends has neither throughput nor latency, --constraint "+message.Quote(constraint), "it has wall, cpu, rss and peak; a service needs --url")
+			return message.Usage("a command that ends has neither throughput nor latency, --constraint "+
+				message.Quote(constraint), "it has wall, cpu, rss and peak; a service needs --url")
 		}
 	}
 	return nil
@@ -155,7 +162,8 @@ func (b *Bench) checkTrace(builtin bool) error {
 		return nil
 	}
 	if !builtin {
-		return message.Usage("no built-in workload, --trace", "a program has to write a trace itself: snug trace reads it, also from http://HOST/debug/pprof/trace?seconds=5")
+		return message.Usage("no built-in workload, --trace",
+			"a program has to write a trace itself: snug trace reads it, also from http://HOST/debug/pprof/trace?seconds=5")
 	}
 	if i := slices.IndexFunc(b.Sweep.Workloads, workload.IsService); i >= 0 || len(b.Sweep.Workloads) == 0 {
 		return message.Usage("a service is not traced, --trace", "name a workload that drives itself: --workload xml/single")

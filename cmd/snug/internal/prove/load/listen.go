@@ -22,7 +22,8 @@ func HTTP(text string) bool {
 func address(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" {
-		return "", &Error{What: fmt.Sprintf("not a URL that can be loaded, %s", text), Cure: "give it as http://HOST:PORT/PATH"}
+		return "", &Error{What: fmt.Sprintf("not a URL that can be loaded, %s", text),
+			Cure: "give it as http://HOST:PORT/PATH"}
 	}
 	port := u.Port()
 	switch {

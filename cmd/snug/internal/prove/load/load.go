@@ -169,7 +169,8 @@ func (p Plan) withDefaults() (Plan, error) {
 	}
 	for _, text := range p.URLs {
 		if !HTTP(text) && strings.Contains(text, "://") {
-			return Plan{}, &Error{What: fmt.Sprintf("neither http nor https, %s", text), Cure: "give it as http://HOST:PORT/PATH"}
+			return Plan{},
+				&Error{What: fmt.Sprintf("neither http nor https, %s", text), Cure: "give it as http://HOST:PORT/PATH"}
 		}
 		if _, err := address(text); err != nil {
 			return Plan{}, err

@@ -135,7 +135,8 @@ func (t *tally) result(elapsed time.Duration) Result {
 	for i := range t.slices {
 		p := &t.slices[i]
 		p.latency.done()
-		slices = append(slices, Slice{Ops: p.ops, Errors: p.errors, P50: p.latency.quantile(0.50, 0), P95: p.latency.quantile(0.95, 0)})
+		slices = append(slices,
+			Slice{Ops: p.ops, Errors: p.errors, P50: p.latency.quantile(0.50, 0), P95: p.latency.quantile(0.95, 0)})
 	}
 	return Result{
 		Window: t.length.Seconds(), Elapsed: elapsed.Seconds(),

@@ -136,12 +136,14 @@ func (r *Runner) unanswered(run *finding.Run, who, address string) error {
 	case !r.answered && r.Request.GRPC != "":
 		return &TargetError{
 			fmt.Sprintf("%s answered no call of %s, %s: %s", who, r.Request.GRPC, Redacted(address), run.Error),
-			"call it by hand: --grpc takes package.Service/Method, --body @FILE its message in protobuf, and --url the address of the server",
+			"call it by hand: --grpc takes package.Service/Method, --body @FILE its message in protobuf, and --url the " +
+				"address of the server",
 		}
 	case !r.answered && strings.Contains(run.Error, "status "):
 		return &TargetError{
 			fmt.Sprintf("%s answered every request with an error, %s", who, run.Error),
-			"send the request by hand: --url needs an address that answers with 200; set --method, --body and --header as it requires",
+			"send the request by hand: --url needs an address that answers with 200; set --method, --body and --header as it " +
+				"requires",
 		}
 	case !r.answered:
 		return &TargetError{

@@ -38,7 +38,8 @@ func enforced(arm finding.Arm, c cgrun.Confinement) error {
 	}
 	if arm.Memory > 0 && c.MemoryBytes < c.LimitBytes {
 		return &limitError{
-			fmt.Sprintf("only %d of the %d requested bytes of memory are available, %s", c.MemoryBytes, arm.Memory, c.MemoryFrom),
+			fmt.Sprintf("only %d of the %d requested bytes of memory are available, %s", c.MemoryBytes, arm.Memory,
+				c.MemoryFrom),
 			fmt.Sprintf("use --memory %d or less, or run snug where there is more", c.MemoryBytes),
 		}
 	}

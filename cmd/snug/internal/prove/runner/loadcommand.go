@@ -156,12 +156,14 @@ func (r *Runner) prepare(ctx context.Context, t experiment.Trial) error {
 	switch {
 	case errors.Is(err, errTooLong):
 		return &TargetError{
-			fmt.Sprintf("the prepare command did not end in %s", PrepareTime), "fill the service with less, or start it from data that you filled before",
+			fmt.Sprintf("the prepare command did not end in %s", PrepareTime),
+			"fill the service with less, or start it from data that you filled before",
 		}
 	case err != nil:
 		return err
 	case end.Code != 0:
-		return &TargetError{failedText("the prepare command", end, s), "start the service and the prepare command by hand, and see why"}
+		return &TargetError{failedText("the prepare command", end, s),
+			"start the service and the prepare command by hand, and see why"}
 	}
 	return nil
 }
@@ -175,7 +177,8 @@ func (r *Runner) loadFailed(end ended, s *said, err error, phase string, span ti
 	switch {
 	case errors.Is(err, errTooLong):
 		return &tooLongError{TargetError{
-			fmt.Sprintf("%s did not end in %s (SNUG_SECONDS=%s and %s more)", name, span+r.Request.Timeout, seconds(span), r.Request.Timeout),
+			fmt.Sprintf("%s did not end in %s (SNUG_SECONDS=%s and %s more)", name, span+r.Request.Timeout, seconds(span),
+				r.Request.Timeout),
 			"it must end by itself after SNUG_SECONDS; --timeout gives it more time for that",
 		}}
 	case err != nil:

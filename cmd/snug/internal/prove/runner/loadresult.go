@@ -67,7 +67,8 @@ func readLoad(o *output, wall, window float64) (*loadResult, error) {
 	// With errors it may have ended early because the service did.
 	if res.Errors == 0 && span < leastShare*window {
 		return nil, &TargetError{
-			fmt.Sprintf("the load command loaded for %.2g s of a window of %g s", span, window), "it must load for SNUG_SECONDS, or with enough operations to fill them",
+			fmt.Sprintf("the load command loaded for %.2g s of a window of %g s", span, window),
+			"it must load for SNUG_SECONDS, or with enough operations to fill them",
 		}
 	}
 	return res, nil
@@ -77,7 +78,8 @@ func readLoad(o *output, wall, window float64) (*loadResult, error) {
 func objectLoad(line []byte, all map[string]any) (*loadResult, error) {
 	res := new(loadResult)
 	if err := json.Unmarshal(line, res); err != nil {
-		return nil, &TargetError{"the load command printed a wrong result, " + finding.Wrong(err) + ": " + shorter(string(line)), cureLoad}
+		return nil, &TargetError{"the load command printed a wrong result, " + finding.Wrong(err) + ": " +
+			shorter(string(line)), cureLoad}
 	}
 	if res.Operations == nil {
 		return nil, &TargetError{"the load command printed no operations, but " + shorter(string(line)), cureLoad}
@@ -98,13 +100,15 @@ func (l *loadResult) check(wall float64) (bad, cure string) {
 	case !whole(l.Errors):
 		return fmt.Sprintf("%v errors", l.Errors), "operations and errors are whole numbers from 0 on"
 	case l.Seconds != nil && *l.Seconds <= 0:
-		return fmt.Sprintf("%v seconds", *l.Seconds), "seconds is how long it loaded; without it snug takes how long the command ran"
+		return fmt.Sprintf("%v seconds", *l.Seconds),
+			"seconds is how long it loaded; without it snug takes how long the command ran"
 	}
 	const tooLong = "times are in seconds, and cannot be longer than the command took"
 	for _, t := range []struct {
 		name string
 		of   *float64
-	}{{"seconds", l.Seconds}, {"p50_seconds", l.P50}, {"p95_seconds", l.P95}, {"p99_seconds", l.P99}, {"max_seconds", l.Max}} {
+	}{{"seconds", l.Seconds}, {"p50_seconds", l.P50}, {"p95_seconds", l.P95}, {"p99_seconds", l.P99},
+		{"max_seconds", l.Max}} {
 		// The command's own clock may start a little earlier, and count in whole milliseconds.
 		if t.of != nil && !(*t.of >= 0 && *t.of <= wall*1.01+0.05) {
 			return fmt.Sprintf("%s %v, and took %.2f s", t.name, *t.of, wall), tooLong
@@ -119,14 +123,16 @@ func (l *loadResult) check(wall float64) (bad, cure string) {
 			continue
 		}
 		if *t.of < least*0.99-0.001 {
-			return fmt.Sprintf("%s %v, above %s %v", below, least, t.name, *t.of), "a higher percentile of the same latencies cannot be less: see which is which"
+			return fmt.Sprintf("%s %v, above %s %v", below, least, t.name, *t.of),
+				"a higher percentile of the same latencies cannot be less: see which is which"
 		}
 		below, least = t.name, *t.of
 	}
 	if h := l.Latency; h != nil {
 		switch {
 		case len(h.Seconds) != len(h.Counts):
-			return fmt.Sprintf("a latency with %d seconds and %d counts", len(h.Seconds), len(h.Counts)), "each count is of the latency at the same place in seconds"
+			return fmt.Sprintf("a latency with %d seconds and %d counts", len(h.Seconds), len(h.Counts)),
+				"each count is of the latency at the same place in seconds"
 		case !slices.IsSorted(h.Seconds):
 			return "a latency with seconds that do not ascend", "sort seconds, and counts with them"
 		case slices.ContainsFunc(h.Counts, func(n int64) bool { return n < 0 }):

@@ -33,8 +33,6 @@ type output struct {
 
 	mu   sync.Mutex
 	tail []byte
-	all  *os.File          // copy of the whole output; nil is none
-	err  error             // of writing to all
 	gc   *workload.GCTrace // nil is not parsed
 
 	benchmarks *gobench.Reader // nil is not parsed
@@ -78,9 +76,6 @@ func (o *output) take(b []byte) {
 	if o.benchmarks != nil {
 		o.benchmarks.Write(b)
 	}
-	if o.all != nil && o.err == nil {
-		_, o.err = o.all.Write(b)
-	}
 	o.tail = append(o.tail, b...)
 	if keep := max(o.keep, tailBytes); len(o.tail) > 2*keep {
 		o.tail = append(o.tail[:0], o.tail[len(o.tail)-keep:]...)
@@ -121,16 +116,12 @@ func isTrace(s string) bool {
 }
 
 // wait waits for the last output of a program that has ended: until the end of the
-// output, or for 100 ms if a grandchild still holds it open. It returns the error of
-// writing the copy.
-func (o *output) wait() error {
+// output, or for 100 ms if a grandchild still holds it open.
+func (o *output) wait() {
 	select {
 	case <-o.done:
 	case <-time.After(100 * time.Millisecond):
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.err
 }
 
 // reported returns the numbers of the last complete line that is a JSON object, nil if

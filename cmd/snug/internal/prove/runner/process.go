@@ -39,8 +39,7 @@ type process struct {
 	exit   cgrun.Exit
 	failed error // of waiting
 
-	inherited int64  // lower bound of exit.MaxRSSBytes, see rss
-	largest   *int64 // see sampleRSS
+	largest *int64 // see sampleRSS
 }
 
 // Guard returns the memory limit if the arm sets none, in bytes: 80 % of the machine's
@@ -51,9 +50,8 @@ func Guard() int64 { return meminfo("MemAvailable:") / 5 * 4 }
 type launch struct {
 	args     []string
 	env      []string
-	protocol bool     // stdin and stdout are pipes to this process
-	trace    bool     // stderr carries a GC trace
-	stdout   *os.File // copy of all stdout; nil is none
+	protocol bool // stdin and stdout are pipes to this process
+	trace    bool // stderr carries a GC trace
 
 	benchmarks bool // stdout has the results of Go benchmarks
 }
@@ -98,10 +96,7 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 		Args: l.args, Env: l.env, Dir: r.Dir,
 		CPUs: arm.Quota, MemoryBytes: arm.Memory,
 		Counters: true,
-		Ready: func(cgrun.Confinement) {
-			p.inherited = highWater("self")
-			p.began = time.Now()
-		},
+		Ready:    func(cgrun.Confinement) { p.began = time.Now() },
 	}
 	switch {
 	case r.NoLimit:
@@ -139,7 +134,6 @@ func (r *Runner) confine(ctx context.Context, arm finding.Arm, l launch) (p *pro
 		if p.out, err = newOutput(false); err != nil {
 			return nil, err
 		}
-		p.out.all = l.stdout
 		if l.benchmarks {
 			p.out.benchmarks = new(gobench.Reader)
 		}

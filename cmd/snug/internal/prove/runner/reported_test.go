@@ -4,8 +4,6 @@ package runner
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -34,25 +32,5 @@ func TestReported(t *testing.T) {
 				t.Errorf("%v, want %v", got, test.want)
 			}
 		})
-	}
-}
-
-func TestKept(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "all"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &output{all: f}
-	want := strings.Repeat("0123456789\n", 10_000)
-	for part := range strings.Lines(want) {
-		o.take([]byte(part))
-	}
-	if got, err := os.ReadFile(f.Name()); err != nil || string(got) != want {
-		t.Errorf("%v, %d bytes of %d", err, len(got), len(want))
-	}
-	f.Close()
-	o.take([]byte("more\n"))
-	if o.err == nil {
-		t.Error("a file that cannot be written is no error")
 	}
 }

@@ -8,20 +8,13 @@ import (
 	"strings"
 )
 
-// maxDrift is how far the kernel's two counts of one resident set may differ: each CPU
-// counts some pages on its own (percpu_counter, include/linux/mm.h).
-const maxDrift = 1 << 20
-
 // rss returns the largest resident set of the program, or of a child that it has waited
 // for, in bytes, once it has ended; nil is unknown.
 //
-// getrusage(2) alone does not know it. execve(2) records the largest set of the memory
-// that it replaces (exec_mmap in fs/exec.c). If a process is started by vfork(2), as Go
-// does, that is snug's, so no program's figure is below snug's. VmHWM of
-// proc_pid_status(5) is of the program alone, but must be read while it lives, and does
-// not include its children.
+// getrusage(2) alone does not know it, see [cgrun.Exit]. VmHWM of proc_pid_status(5) is of the
+// program alone, but must be read while it lives, and does not include its children.
 func (p *process) rss() *int64 {
-	if n := p.exit.MaxRSSBytes; n > p.inherited+maxDrift && p.inherited > 0 {
+	if n := p.exit.MaxRSSBytes; n > 0 {
 		return &n
 	}
 	return p.largest

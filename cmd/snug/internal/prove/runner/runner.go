@@ -59,9 +59,6 @@ type Runner struct {
 	Trace    bool // ask the program for a GC trace on its stderr
 	Exec     bool // take an execution trace of a built-in workload that drives itself
 
-	// Stdout is a directory for the whole stdout of each batch run; "" is none.
-	Stdout string
-
 	// Watch, if not nil, looks at the service with this process id while it is loaded; the run waits for its return, and
 	// its context ends with the service or the run.
 	Watch func(ctx context.Context, pid int)

@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/workload"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
-	"github.com/snug-go/snug/cmd/snug/internal/source/outfile"
 )
 
 // self runs a built-in workload that drives itself.
@@ -90,13 +88,6 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	l := launch{args: r.Command, trace: r.Trace && !benchmarks, benchmarks: benchmarks}
 	l.env = environment(r.base(), t.Arm.Knobs, l.trace, false)
 	before := readMachine()
-	if r.Stdout != "" {
-		run.Stdout = fmt.Sprintf("%03d-%03d.txt", t.Round, t.Order)
-		if l.stdout, err = outfile.Open(filepath.Join(r.Stdout, run.Stdout), os.O_WRONLY|os.O_CREATE|os.O_TRUNC); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, l.stdout.Close()) }()
-	}
 	p, err := r.start(ctx, t.Arm, l)
 	if err != nil {
 		return err
@@ -113,9 +104,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 		return ctx.Err()
 	}
 	p.err.wait() // for its last output
-	if err := p.out.wait(); err != nil {
-		return fmt.Errorf("cannot write the program's output, %w", err)
-	}
+	p.out.wait()
 	if !benchmarks {
 		run.Reported = p.out.reported()
 	}
@@ -159,7 +148,8 @@ func (r *Runner) benchmarked(run *finding.Run, p *process) error {
 	procs, _ := strconv.Atoi(run.Arm.GOMAXPROCS)
 	res := p.out.results(procs)
 	if len(res.Figures) == 0 {
-		e := &TargetError{p.name + " printed no result of a benchmark", "-bench takes a regular expression that must match a name; list them: go test -list Benchmark, or PROGRAM -test.list Benchmark"}
+		e := &TargetError{p.name + " printed no result of a benchmark", "-bench takes a regular expression that must " +
+			"match a name; list them: go test -list Benchmark, or PROGRAM -test.list Benchmark"}
 		if res.Broken > 0 {
 			e.What += "; a line that begins like one: " + shorter(res.First)
 			e.Cure = "package testing prints a result on the line of its name: the benchmark must not print to standard output"
@@ -173,7 +163,8 @@ func (r *Runner) benchmarked(run *finding.Run, p *process) error {
 		run.Procs = &res.Procs
 	}
 	if res.Broken > 0 {
-		run.Note = fmt.Sprintf("%d lines of results could not be read, because the benchmark printed in between: %s", res.Broken, shorter(res.First))
+		run.Note = fmt.Sprintf("%d lines of results could not be read, because the benchmark printed in between: %s",
+			res.Broken, shorter(res.First))
 	}
 	return nil
 }

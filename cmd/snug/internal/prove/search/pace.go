@@ -103,7 +103,8 @@ func (s *search) fit(r *finding.Run) (warm, window time.Duration, err error) {
 		why = fmt.Sprintf(": a window must hold %d median latencies of %s", latencies, units.Seconds(*r.P50))
 		if p.FixedWindow {
 			return 0, 0, &UnmeasuredError{
-				fmt.Sprintf("a window of %s is too short%s", window, why), fmt.Sprintf("give it --window %s, or leave that out", need),
+				fmt.Sprintf("a window of %s is too short%s", window, why),
+				fmt.Sprintf("give it --window %s, or leave that out", need),
 			}
 		}
 		window = need
@@ -215,7 +216,8 @@ func (s *search) checkPace() {
 	}
 	if off := *s.long / *own; math.Abs(math.Log(off)) > math.Log1p(changing) {
 		s.warn(WarnWindow, "an operation of the baseline cost %s in one long window without a warm-up: "+
-			"windows of %s s may still measure the start of a process; give it a longer --warmup, and more --budget", units.Change(off),
+			"windows of %s s may still measure the start of a process; give it a longer --warmup, and more --budget",
+			units.Change(off),
 			strconv.FormatFloat(s.tune.Window, 'g', 3, 64))
 	}
 }

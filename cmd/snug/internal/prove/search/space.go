@@ -162,7 +162,8 @@ func (s *space) drop(what, why string, args ...any) {
 
 // normal returns an arm with one spelling for equal values.
 func (s *space) normal(a finding.Arm) finding.Arm {
-	a.Knobs = finding.Knobs{GOMAXPROCS: s.procsKey(a.GOMAXPROCS), GOGC: s.gogcKey(a.GOGC), GOMEMLIMIT: limitKey(a.GOMEMLIMIT)}
+	a.Knobs = finding.Knobs{GOMAXPROCS: s.procsKey(a.GOMAXPROCS), GOGC: s.gogcKey(a.GOGC),
+		GOMEMLIMIT: limitKey(a.GOMEMLIMIT)}
 	return a
 }
 

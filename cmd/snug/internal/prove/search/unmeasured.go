@@ -46,7 +46,8 @@ func (s *search) checkBaseline() error {
 		if slices.ContainsFunc(s.runs, func(r finding.Run) bool { return r.Invalid == "" && m.Run(&r) != nil }) {
 			continue
 		}
-		e := &UnmeasuredError{m.Words + " was not measured by any run of the baseline" + reason, "run the program by hand under the same limits, and see why"}
+		e := &UnmeasuredError{m.Words + " was not measured by any run of the baseline" + reason,
+			"run the program by hand under the same limits, and see why"}
 		switch {
 		case reason != "":
 		case i == 0:
@@ -75,7 +76,8 @@ func (s *search) checkTails() error {
 	}
 	if n := rate * s.runs[0].Window; n > 0 && n < experiment.MinRequests {
 		return &UnmeasuredError{
-			fmt.Sprintf("too few requests for a P99 at %s/s: a run has %.0f, and it takes %d", units.Trim(units.Figures(rate, 3)), n, experiment.MinRequests),
+			fmt.Sprintf("too few requests for a P99 at %s/s: a run has %.0f, and it takes %d",
+				units.Trim(units.Figures(rate, 3)), n, experiment.MinRequests),
 			fmt.Sprintf("give it --window %ds", int(math.Ceil(experiment.MinRequests/rate))),
 		}
 	}

@@ -48,7 +48,9 @@ const (
 // A resample costs one binary search over all classes, with one in each run at every
 // step: 2,000 resamples of 10 runs with 10,000 measurements each take tens of
 // milliseconds. Memory grows with the number of classes only.
-func ClusterBootstrap(runs []Cluster, q, confidence float64, resamples int, seed uint64) (estimate float64, iv Interval, ok bool) {
+func ClusterBootstrap(
+	runs []Cluster, q, confidence float64, resamples int, seed uint64,
+) (estimate float64, iv Interval, ok bool) {
 	p := pool(runs)
 	total := int64(0)
 	for _, r := range p.runs {

@@ -45,7 +45,8 @@ func (s *storm) measure(d time.Duration, r *record) error {
 // show that.
 type flood struct{ limit int }
 
-const floodNote = "goroutines were started without a bound: this measures the queue of those not yet run, and its memory, as much as GOMAXPROCS"
+const floodNote = "goroutines were started without a bound: this measures the queue of those not yet run, and its " +
+	"memory, as much as GOMAXPROCS"
 
 func (f *flood) prepare() error { return nil }
 
@@ -68,7 +69,8 @@ func (f *flood) measure(d time.Duration, r *record) error {
 		begun += 64
 		backlog = max(backlog, begun-finished.Load())
 		if backlog >= int64(f.limit) {
-			r.note = fmt.Sprintf("%s; stopped before the window ended, at %d goroutines outstanding, to protect the machine", floodNote, f.limit)
+			r.note = fmt.Sprintf("%s; stopped before the window ended, at %d goroutines outstanding, to protect the machine",
+				floodNote, f.limit)
 			break
 		}
 	}

@@ -124,8 +124,11 @@ type cycle struct {
 
 // parseCycle parses a line such as
 //
-//	gc 7 @0.012s 2%: 0.018+0.48+0.003 ms clock, 0.03+0.1/0.4/0+0.006 ms cpu, 4->4->1 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P
-//	   number        phases                                                  heaps                                           procs
+//	gc 7 @0.012s 2%: 0.018+0.48+0.003 ms clock, 0.03+0.1/0.4/0+0.006 ms cpu, 4->4->1 MB, 4 MB goal,
+//
+// 0 MB stacks, 0 MB globals, 2 P
+//
+//	number phases heaps procs
 //
 // as gcMarkTermination prints it (runtime/mgc.go). Go 1.18 added stacks and globals. The
 // line may end with "(forced)", and Go 1.26 may put "(checking for goroutine leaks)"
@@ -166,12 +169,14 @@ func parseCycle(s string) (cycle, bool) {
 			return c, false
 		}
 		c.phases[i] = ms
-		if c.heaps[i], err = strconv.ParseInt(heaps[i], 10, 64); err != nil || c.heaps[i] < 0 || c.heaps[i] > math.MaxInt64>>20 {
+		if c.heaps[i], err = strconv.ParseInt(heaps[i], 10, 64); err != nil || c.heaps[i] < 0 ||
+			c.heaps[i] > math.MaxInt64>>20 {
 			return c, false
 		}
 	}
 	// 0.03+0.1/0.4/0+0.006: mark is assists, workers and idle Ps.
-	for n := range strings.FieldsFuncSeq(strings.TrimSuffix(parts[1], " ms cpu"), func(r rune) bool { return r == '+' || r == '/' }) {
+	for n := range strings.FieldsFuncSeq(strings.TrimSuffix(parts[1], " ms cpu"),
+		func(r rune) bool { return r == '+' || r == '/' }) {
 		ms, err := strconv.ParseFloat(n, 64)
 		if err != nil || !(ms >= 0 && ms < 1e9) {
 			return c, false

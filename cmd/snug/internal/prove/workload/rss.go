@@ -60,7 +60,8 @@ func newFeed(size int) *feed {
 			f.hits++
 		}
 		fmt.Fprintf(&b, "<item>\n<title>%s</title>\n<link>http://news.example/story/%d?from=feed&amp;no=%[2]d</link>\n"+
-			"<guid isPermaLink=\"false\">urn:story:%[2]d</guid>\n<category>%s</category>\n<pubDate>Mon, 02 Nov 2026 %02d:%02d:00 GMT</pubDate>\n"+
+			"<guid isPermaLink=\"false\">urn:story:%[2]d</guid>\n<category>%s</category>\n<pubDate>Mon, 02 Nov 2026 "+
+			"%02d:%02d:00 GMT</pubDate>\n"+
 			"<description><![CDATA[<p>%s</p>]]>%s</description>\n</item>\n",
 			text(7, title), f.items, text(1, ""), f.items/60%24, f.items%60, text(90, ""), story)
 		f.items++

@@ -66,10 +66,12 @@ func (x *reader) measure(_ time.Duration, r *record) error {
 	}
 	n := x.options.Docs
 	if len(all) != n || items != n*x.feed.items || hits != n*x.feed.hits {
-		return fmt.Errorf("%d documents, %d items, %d hits; want %d, %d, %d", len(all), items, hits, n, n*x.feed.items, n*x.feed.hits)
+		return fmt.Errorf("%d documents, %d items, %d hits; want %d, %d, %d", len(all), items, hits, n, n*x.feed.items,
+			n*x.feed.hits)
 	}
 	r.ops = int64(n)
-	r.counts = map[string]int64{"items": int64(items), "hits": int64(hits), "bytes": int64(n) * int64(len(x.feed.document(0)))}
+	r.counts = map[string]int64{"items": int64(items), "hits": int64(hits),
+		"bytes": int64(n) * int64(len(x.feed.document(0)))}
 	return nil
 }
 

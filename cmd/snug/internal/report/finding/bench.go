@@ -247,8 +247,6 @@ type Run struct {
 	Benchmarks []BenchFigure `json:"benchmarks,omitempty"`
 	// Timeline is the course of a load whose number of users changes; absent = it does not.
 	Timeline *Timeline `json:"timeline,omitempty"`
-	// Stdout is the file with all of a batch's stdout; absent = not kept.
-	Stdout string `json:"stdout,omitempty"`
 }
 
 // Values of Run.Loop.
