@@ -47,7 +47,7 @@ limits, message, report/finding, report/units, process/, profile/, source/bounde
 cgroup, limits, plan, fixture < diagnose/collect
 plan < diagnose/size, diagnose/rules
 cluster/podid < diagnose/observe
-cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, profile/gobench, source/bounded, source/outfile < prove/
+cgroup, limits, plan, limiter, message, flagvalue, goenv, report/finding, report/units, report/metric, process/, profile/exectrace, profile/gobench, profile/golog, source/bounded, source/outfile < prove/
 cgroup, limits, plan, message, report/finding, report/units, vet, source/, profile/promtext < cluster/
 process/, diagnose/ < cluster/agent/snapshot, cluster/agent/scan, cluster/agent/keep
 report/page, process/proc, diagnose/observe < cluster/agent/serve
@@ -303,7 +303,7 @@ var mostLines = map[string]int{
 	"cmd/snug/internal/diagnose/": 8540,
 	"cmd/snug/internal/process/":  9800,
 	"cmd/snug/internal/profile/":  6600,
-	"cmd/snug/internal/prove/":    21385,
+	"cmd/snug/internal/prove/":    19910,
 	"cmd/snug/internal/report/":   14110,
 	"cmd/snug/internal/source/":   2520,
 }

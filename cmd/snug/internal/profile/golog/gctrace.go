@@ -2,7 +2,10 @@
 
 package golog
 
-import "math"
+import (
+	"bytes"
+	"math"
+)
 
 // GC sums up the lines of gctrace (package runtime, "Environment Variables";
 // gcMarkTermination in runtime/mgc.go). All fields are unknown if Cycles is 0.
@@ -146,17 +149,42 @@ func parseGC(b []byte) (gcLine, int, verdict) {
 	c.word(" MB, ")
 	l.goal = c.number(maxMiB)
 	c.word(" MB goal, ")
-	l.stacks = c.number(maxMiB)
-	c.word(" MB stacks, ")
-	l.globals = c.number(maxMiB)
-	c.word(" MB globals, ")
-	l.procs = int(c.number(maxProcs))
+	n := c.number(maxMiB)
+	if c.optional(" MB stacks, ") { // since Go 1.18
+		l.stacks, l.globals = n, c.number(maxMiB)
+		c.word(" MB globals, ")
+		n = c.number(maxProcs)
+	}
+	l.procs = int(min(n, maxProcs))
 	c.word(" P")
 	if c.failed || l.procs == 0 || max(l.heap[0], l.heap[1], l.heap[2], l.stacks, l.globals) >= noGoal {
 		return l, c.at, damaged
 	}
 	l.forced = c.optional(" (forced)")
 	return l, c.at, good
+}
+
+// Cycle is one collection. Times are in seconds.
+type Cycle struct {
+	Number  uint32
+	Stops   [2]float64 // sweep and mark termination, in which the world is stopped
+	CPU     float64    // that Ps spent on it: assists and idle Ps too
+	HeapEnd int64      // bytes at the end of marking
+	Procs   int
+}
+
+// ParseCycle returns the last collection in a line of a log; false = there is none.
+func ParseCycle(line []byte) (c Cycle, ok bool) {
+	at := bytes.LastIndex(line, []byte(gcWord))
+	if at < 0 {
+		return c, false
+	}
+	l, _, v := parseGC(line[at:])
+	for _, t := range l.cpu {
+		c.CPU += t
+	}
+	c.Number, c.Stops, c.HeapEnd, c.Procs = l.number, [2]float64{l.clock[0], l.clock[2]}, l.heap[1]<<20, l.procs
+	return c, v == good
 }
 
 // gcSums holds the figures so far, including its last line.

@@ -141,4 +141,11 @@ func TestGroupIsMadeOnlyInACgroupTree(t *testing.T) {
 	if _, err := makeGroup(a, want{}, "x"); !errors.Is(err, errCovered) || exists(filepath.Join(dir, "x")) {
 		t.Errorf("makeGroup in a plain directory: %v", err)
 	}
+	plain := filepath.Join(dir, newName())
+	if err := os.Mkdir(plain, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if sweep(a.parts); !exists(plain) {
+		t.Error("a sweep removed a plain directory")
+	}
 }

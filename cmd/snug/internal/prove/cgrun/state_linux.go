@@ -82,6 +82,10 @@ func removeStale(dir string) {
 		return
 	}
 	defer f.Close()
+	var at unix.Statfs_t
+	if unix.Fstatfs(int(f.Fd()), &at) != nil || !isCgroup(at) {
+		return
+	}
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && len(pidsBelow(dir)) == 0 {
 		for _, d := range groupsBelow(dir) {
 			unix.Rmdir(d)

@@ -43,8 +43,7 @@ func usage(fsys fs.FS, parts []part) Usage {
 				peak, events = "memory.max_usage_in_bytes", "memory.oom_control"
 			}
 			if n := field(read(p.dir, peak), ""); n != nil {
-				b := int64(*n)
-				u.MemoryPeakBytes = &b
+				u.MemoryPeakBytes = new(int64(*n))
 			}
 			if n := field(read(p.dir, events), "oom_kill"); n != nil {
 				u.OOMKills = n
@@ -105,16 +104,14 @@ func minus[T uint64 | time.Duration](now, before *T) *T {
 	if now == nil || before == nil || *now < *before {
 		return nil
 	}
-	d := *now - *before
-	return &d
+	return new(*now - *before)
 }
 
 func duration(n *uint64, unit time.Duration) *time.Duration {
 	if n == nil {
 		return nil
 	}
-	d := time.Duration(*n) * unit
-	return &d
+	return new(time.Duration(*n) * unit)
 }
 
 // stalled returns the total of the line "some" of a pressure file, or nil, for example

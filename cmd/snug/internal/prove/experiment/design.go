@@ -147,17 +147,9 @@ func minRounds(comparisons int) int {
 	return max(stats.MinPairs(1-confidence, comparisons), stats.NeedForMedian(confidence))
 }
 
-// Schedule returns the runs in order, without repetitions: round after round, each arm
-// once a round, shuffled by the seed. The order of a round depends only on the seed and
-// the round's number, so that a resumed experiment has the same order.
-func (d *Design) Schedule() []Trial {
-	trials := make([]Trial, 0, max(0, d.Rounds)*len(d.Arms))
-	for round := range d.Rounds {
-		trials = append(trials, d.round(round)...)
-	}
-	return trials
-}
-
+// round returns the runs of a round, without repetitions: each arm once, shuffled by the seed. The
+// order depends only on the seed and the round's number, so that a resumed experiment has the same
+// order.
 func (d *Design) round(round int) []Trial {
 	trials := make([]Trial, len(d.Arms))
 	order := rand.New(rand.NewPCG(d.Seed, uint64(round))).Perm(len(d.Arms))

@@ -88,6 +88,14 @@ func parseTime(text string) (time.Duration, bool) {
 	return d, err == nil && d > 0 && d <= time.Hour
 }
 
+// parseRounds accepts a number of rounds from least on.
+func parseRounds(least int) func(string) (int, bool) {
+	return func(text string) (int, bool) {
+		n, err := strconv.Atoi(text)
+		return n, err == nil && n >= least && n <= 1000
+	}
+}
+
 // parseWindow accepts the length of a measurement: one period of a quota or more.
 func parseWindow(text string) (time.Duration, bool) {
 	d, ok := parseTime(text)

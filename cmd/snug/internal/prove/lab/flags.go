@@ -17,10 +17,7 @@ import (
 func (l *Lab) Add(fs *pflag.FlagSet) {
 	l.addLoad(fs)
 	flagvalue.Define(fs, "rounds", "measure every setting `N` times (default 7)", "a whole number from 1 to 1000",
-		func(text string) (int, bool) {
-			n, err := strconv.Atoi(text)
-			return n, err == nil && n >= 1 && n <= 1000
-		}, &l.rounds)
+		parseRounds(1), &l.rounds)
 	flagvalue.Define(fs, "window", "measure for `DURATION` in each run", "a time from 100ms to 1h", parseWindow, &l.window)
 	flagvalue.Define(fs, "warmup", "load for `DURATION` before each window (default 1s)", "a time such as 1s", parseTime,
 		&l.warmUp)

@@ -142,7 +142,7 @@ func (l *Lab) prepare() error {
 	l.machine = runner.Machine()
 	l.runner = &runner.Runner{
 		Self: self, Command: l.Cmd, Env: nil, Load: l.loadCmd, Prepare: l.fill,
-		Ready: orDefault(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
+		Ready: cmp.Or(l.ready, 10*time.Second), WarmUp: l.warmUp, Window: l.window,
 		RealTime: l.RealTime, NoLimit: l.noLimit, Exec: l.Trace,
 	}
 	l.runner.Long = sync.OnceFunc(func() {
@@ -154,7 +154,7 @@ func (l *Lab) prepare() error {
 			approximate(runner.PrepareTime))
 	})
 	req := &l.runner.Request
-	req.URLs, req.Method, req.Body, req.Timeout = l.URLs, l.method, body, orDefault(l.timeout, 10*time.Second)
+	req.URLs, req.Method, req.Body, req.Timeout = l.URLs, l.method, body, cmp.Or(l.timeout, 10*time.Second)
 	req.HTTP2, req.GRPC = l.http2, l.grpc
 	if req.Method == "" && (body != nil || l.grpc != "") {
 		req.Method = "POST"
@@ -235,13 +235,6 @@ func (l *Lab) recognise(self string) error {
 		"%s is not a Go program that snug can read (%s): snug sets the knobs anyway, and its children may read them",
 		l.Cmd[0], what)
 	return nil
-}
-
-func orDefault(d, other time.Duration) time.Duration {
-	if d == 0 {
-		return other
-	}
-	return d
 }
 
 // setup returns the experiment's description for its document.

@@ -3,11 +3,11 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -72,10 +72,7 @@ func (s *Size) Add(fs *pflag.FlagSet) {
 	flagvalue.Define(fs, "memory", "the roomiest container has `SIZE` (default 80 % of what is free)",
 		plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &s.memory)
 	flagvalue.Define(fs, "rounds", "confirm the answer by `N` fresh runs (default 3)", "a whole number from 3 to 1000",
-		func(text string) (int, bool) {
-			n, err := strconv.Atoi(text)
-			return n, err == nil && n >= sizeRounds && n <= 1000
-		}, &s.rounds)
+		parseRounds(sizeRounds), &s.rounds)
 	flagvalue.Define(fs, "window", "measure for `DURATION` in each run (default 10s)", "a time from 100ms to 1h",
 		parseWindow, &s.window)
 	flagvalue.Define(fs, "warmup", "load for `DURATION` before each window (default 1s)", "a time such as 1s", parseTime,
@@ -170,14 +167,14 @@ func (s *Size) Run() (*finding.Size, error) {
 	s.objective = experiment.None
 	s.timing(sizeRun, false)
 	s.rounds = max(s.rounds, sizeRounds)
-	s.For = orDefault(s.For, sizeWatch)
+	s.For = cmp.Or(s.For, sizeWatch)
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
 	ctx, stop := s.interruptible()
 	defer stop()
 	if s.cpus > float64(s.machine.CPUs) {
-		return nil, message.Usage(sentence("more than the %s here, --cpus %s", units.CPUs(float64(s.machine.CPUs)),
+		return nil, message.Usage(fmt.Sprintf("more than the %s here, --cpus %s", units.CPUs(float64(s.machine.CPUs)),
 			units.Exact(s.cpus)), "leave it out: the roomiest container has all")
 	}
 	roomiest := s.roomiest()
@@ -330,8 +327,3 @@ func (s *Size) goal() string {
 	}
 	return content.SizeGoal(s.bound, rate)
 }
-
-// sentence is fmt.Sprintf.
-//
-//go:noinline
-func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -4,6 +4,7 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -45,7 +46,7 @@ func (t *sizing) execute(
 		t.say(func(since time.Duration) string {
 			text := doing
 			if p.Total > 1 {
-				text += sentence(", run %d of %d", min(p.Done+1, p.Total), p.Total)
+				text += fmt.Sprintf(", run %d of %d", min(p.Done+1, p.Total), p.Total)
 			}
 			return text + "; " + approximate(spent+since) + " of at most " + approximate(max(t.most, began+t.perRun()))
 		})
@@ -206,13 +207,12 @@ func (t *sizing) find(ctx context.Context) error {
 }
 
 // lacks reports whether runs say nothing of a container, and notes why: fewer than want count, and
-// none of them breaks the
-// bound.
+// none of them breaks the bound.
 func (t *sizing) lacks(c size.Container, kept, of, want int, runs []finding.Run) bool {
 	if of >= want || kept < of {
 		return false
 	}
-	t.lacked = sentence("%d of %s count in ", of, units.Plural(want, "run")) + Described(c)
+	t.lacked = fmt.Sprintf("%d of %s count in ", of, units.Plural(want, "run")) + Described(c)
 	for i := range runs {
 		if why := runs[i].Invalid; why != "" {
 			t.lacked += ": " + why
@@ -258,11 +258,9 @@ func (t *sizing) confirm(ctx context.Context, best size.Container) (bool, error)
 }
 
 // certainty returns the confidence of the intervals of a confirmation after a number of answers
-// that fresh runs refuted: 0.95,
-// and half as far from 1 for each. What the lower end says of an answer is then wrong in at most
-// 2.5 % of searches for the
-// first confirmation, 1.25 % for the second and so on: less than 5 % together. That is Bonferroni's
-// inequality with weights
+// that fresh runs refuted: 0.95, and half as far from 1 for each. What the lower end says of an
+// answer is then wrong in at most 2.5 % of searches for the first confirmation, 1.25 % for the
+// second and so on: less than 5 % together. That is Bonferroni's inequality with weights
 // (R. Rosenthal and D. Rubin, "Ensemble-adjusted p values", Psychological Bulletin 94, 1983).
 func certainty(refuted int) float64 { return 1 - 0.05/float64(int(1)<<refuted) }
 

@@ -105,12 +105,8 @@ type Result struct {
 	P50     *float64          `json:"p50_seconds"`
 	P95     *float64          `json:"p95_seconds"`
 	P99     *float64          `json:"p99_seconds"`
-	P999    *float64          `json:"p999_seconds"` // null if fewer than 10 samples lie above it
 	Max     *float64          `json:"max_seconds"`
 
-	// ServiceP99 counts from when the request was really sent; it includes making a
-	// connection.
-	ServiceP99 *float64 `json:"service_p99_seconds"`
 	// Lateness is how long after they were due requests were sent, which is the
 	// generator's fault; null in a closed loop, where nothing is due.
 	LatenessP99 *float64 `json:"lateness_p99_seconds"`

@@ -18,9 +18,9 @@ const (
 	longest = time.Hour
 )
 
-// samples are durations: the exact values up to maxRaw of them, a histogram of three
+// Samples are durations: the exact values up to maxRaw of them, a histogram of three
 // digits beyond.
-type samples struct {
+type Samples struct {
 	raw   []int64                 // nanoseconds
 	top   int64                   // the largest, in nanoseconds
 	large *hdrhistogram.Histogram // nil up to maxRaw samples
@@ -36,7 +36,8 @@ func record(h *hdrhistogram.Histogram, nanos int64) {
 	h.RecordValue(min(nanos, int64(2*longest)))
 }
 
-func (s *samples) add(d time.Duration) {
+// Add adds a sample.
+func (s *Samples) Add(d time.Duration) {
 	nanos := max(int64(d), 0)
 	s.top = max(s.top, nanos)
 	if s.large != nil {
@@ -52,20 +53,20 @@ func (s *samples) add(d time.Duration) {
 	}
 }
 
-func (s *samples) count() int64 {
+func (s *Samples) count() int64 {
 	if s.large != nil {
 		return s.large.TotalCount()
 	}
 	return int64(len(s.raw))
 }
 
-// done must be called after the last add and before any of the following methods.
-func (s *samples) done() { slices.Sort(s.raw) }
+// Done must be called after the last add and before any of the following methods.
+func (s *Samples) Done() { slices.Sort(s.raw) }
 
-// quantile returns, in seconds, the smallest sample that at least the share q of all
+// Quantile returns, in seconds, the smallest sample that at least the share q of all
 // samples does not exceed. It returns nil if there is none, or if fewer than above
 // samples rank higher.
-func (s *samples) quantile(q float64, above int64) *float64 {
+func (s *Samples) Quantile(q float64, above int64) *float64 {
 	n := s.count()
 	rank := int64(math.Ceil(q*float64(n) - 1e-9)) // 0.95*20 may be 19.000000000000004
 	if n == 0 || n-rank < above {
@@ -80,15 +81,16 @@ func (s *samples) quantile(q float64, above int64) *float64 {
 	return new(float64(nanos) / 1e9)
 }
 
-// largest returns the largest sample in seconds, nil if there is none.
-func (s *samples) largest() *float64 {
+// Largest returns the largest sample in seconds, nil if there is none.
+func (s *Samples) Largest() *float64 {
 	if s.count() == 0 {
 		return nil
 	}
 	return new(float64(s.top) / 1e9)
 }
 
-func (s *samples) histogram() finding.Histogram {
+// Histogram returns the classes that are not empty.
+func (s *Samples) Histogram() finding.Histogram {
 	h := s.large
 	if h == nil {
 		h = newHistogram()
@@ -96,11 +98,6 @@ func (s *samples) histogram() finding.Histogram {
 			record(h, n)
 		}
 	}
-	return Distribution(h)
-}
-
-// Distribution returns the classes of a histogram of nanoseconds that are not empty.
-func Distribution(h *hdrhistogram.Histogram) finding.Histogram {
 	out := finding.Histogram{Seconds: []float64{}, Counts: []int64{}}
 	for _, bar := range h.Distribution() {
 		if bar.Count > 0 {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-func filled(n int, step time.Duration) *samples {
-	s := &samples{}
+func filled(n int, step time.Duration) *Samples {
+	s := &Samples{}
 	for i := n; i >= 1; i-- {
-		s.add(time.Duration(i) * step)
+		s.Add(time.Duration(i) * step)
 	}
-	s.done()
+	s.Done()
 	return s
 }
 
@@ -38,7 +38,7 @@ func TestQuantiles(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := filled(tt.n, time.Microsecond).quantile(tt.q, tt.above)
+			got := filled(tt.n, time.Microsecond).Quantile(tt.q, tt.above)
 			switch {
 			case tt.want == 0 && got != nil:
 				t.Errorf("%v, want nil", *got)
@@ -59,22 +59,22 @@ func TestManySamples(t *testing.T) {
 	}
 	for _, q := range []float64{0.5, 0.95, 0.99, 0.999} {
 		want := q * n * 2e-6
-		if got := *s.quantile(q, 0); math.Abs(got/want-1) > 1e-3 {
+		if got := *s.Quantile(q, 0); math.Abs(got/want-1) > 1e-3 {
 			t.Errorf("quantile %v is %v, want %v", q, got, want)
 		}
 	}
-	if got := *s.largest(); got != n*2e-6 {
+	if got := *s.Largest(); got != n*2e-6 {
 		t.Errorf("largest %v, want %v", got, n*2e-6)
 	}
 }
 
 func TestHistogram(t *testing.T) {
-	s := &samples{}
+	s := &Samples{}
 	for _, d := range []time.Duration{-time.Second, 0, time.Millisecond, time.Millisecond, 250 * time.Millisecond, 5 * time.Hour} {
-		s.add(d)
+		s.Add(d)
 	}
-	s.done()
-	h := s.histogram()
+	s.Done()
+	h := s.Histogram()
 	if !slices.Equal(h.Counts, []int64{2, 2, 1, 1}) || !slices.IsSorted(h.Seconds) || len(h.Seconds) != 4 {
 		t.Fatalf("%v", h)
 	}
@@ -83,8 +83,8 @@ func TestHistogram(t *testing.T) {
 			t.Errorf("class %d up to %v, want %v", i, got, want)
 		}
 	}
-	empty := (&samples{}).histogram()
-	if empty.Seconds == nil || len(empty.Counts) != 0 || (&samples{}).largest() != nil {
+	empty := (&Samples{}).Histogram()
+	if empty.Seconds == nil || len(empty.Counts) != 0 || (&Samples{}).Largest() != nil {
 		t.Errorf("of nothing: %v", empty)
 	}
 }
@@ -106,7 +106,7 @@ func TestWhatLatencyIs(t *testing.T) {
 		got  *float64
 		want float64
 	}{
-		{"p50", r.P50, 0.060}, {"max", r.Max, 0.300}, {"service", r.ServiceP99, 0.299}, {"lateness", r.LatenessMax, 0.050},
+		{"p50", r.P50, 0.060}, {"max", r.Max, 0.300}, {"lateness", r.LatenessMax, 0.050},
 	} {
 		if tt.got == nil || math.Abs(*tt.got-tt.want) > 1e-9 {
 			t.Errorf("%s %v, want %v", tt.name, tt.got, tt.want)

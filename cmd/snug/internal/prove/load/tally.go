@@ -23,23 +23,21 @@ type tally struct {
 	errors     int64
 	unfinished int64
 	first      string
-	latency    samples
-	service    samples
-	lateness   samples
+	latency    Samples
+	lateness   Samples
 	slices     []part // nil is none
 }
 
 // part counts a slice of the window.
 type part struct {
 	ops, errors int64
-	latency     samples
+	latency     Samples
 }
 
 func newTally(p Plan, length time.Duration, expected float64) *tally {
 	t := &tally{length: length, open: p.Kind == Open, timeout: p.Timeout}
 	room := int(min(expected*1.1, maxRaw)) + 100
 	t.latency.raw = make([]int64, 0, room)
-	t.service.raw = make([]int64, 0, room)
 	if t.open {
 		t.lateness.raw = make([]int64, 0, room)
 	}
@@ -66,7 +64,7 @@ func (t *tally) end(j job, end time.Duration, err error) {
 	defer t.mu.Unlock()
 	t.sent++
 	if t.open {
-		t.lateness.add(j.sent - j.due)
+		t.lateness.Add(j.sent - j.due)
 	}
 	part := t.part(end)
 	if err != nil {
@@ -78,14 +76,13 @@ func (t *tally) end(j job, end time.Duration, err error) {
 	}
 	if part != nil {
 		part.ops++
-		part.latency.add(end - j.due)
+		part.latency.Add(end - j.due)
 	}
 	t.ops++
 	if end < t.length {
 		t.inWindow++
 	}
-	t.latency.add(end - j.due)
-	t.service.add(end - j.sent)
+	t.latency.Add(end - j.due)
 }
 
 // drop counts a request that was due and could not be sent.
@@ -128,30 +125,28 @@ func (t *tally) result(elapsed time.Duration) Result {
 		t.errors, t.unfinished = t.unfinished, 0
 		t.first = fmt.Sprintf("no answer in the whole window of %v", t.length)
 	}
-	for _, s := range []*samples{&t.latency, &t.service, &t.lateness} {
-		s.done()
+	for _, s := range []*Samples{&t.latency, &t.lateness} {
+		s.Done()
 	}
 	var slices []Slice
 	for i := range t.slices {
 		p := &t.slices[i]
-		p.latency.done()
+		p.latency.Done()
 		slices = append(slices,
-			Slice{Ops: p.ops, Errors: p.errors, P50: p.latency.quantile(0.50, 0), P95: p.latency.quantile(0.95, 0)})
+			Slice{Ops: p.ops, Errors: p.errors, P50: p.latency.Quantile(0.50, 0), P95: p.latency.Quantile(0.95, 0)})
 	}
 	return Result{
 		Window: t.length.Seconds(), Elapsed: elapsed.Seconds(),
 		Sent: t.sent, Ops: t.ops, InWindow: t.inWindow, Errors: t.errors,
 		FirstError: t.first, Unfinished: t.unfinished,
 		RPS:         float64(t.inWindow) / t.length.Seconds(),
-		Latency:     t.latency.histogram(),
-		P50:         t.latency.quantile(0.50, 0),
-		P95:         t.latency.quantile(0.95, 0),
-		P99:         t.latency.quantile(0.99, 0),
-		P999:        t.latency.quantile(0.999, 10),
-		Max:         t.latency.largest(),
-		ServiceP99:  t.service.quantile(0.99, 0),
-		LatenessP99: t.lateness.quantile(0.99, 0),
-		LatenessMax: t.lateness.largest(),
+		Latency:     t.latency.Histogram(),
+		P50:         t.latency.Quantile(0.50, 0),
+		P95:         t.latency.Quantile(0.95, 0),
+		P99:         t.latency.Quantile(0.99, 0),
+		Max:         t.latency.Largest(),
+		LatenessP99: t.lateness.Quantile(0.99, 0),
+		LatenessMax: t.lateness.Largest(),
 		Slices:      slices,
 	}
 }

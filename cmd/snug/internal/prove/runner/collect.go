@@ -26,8 +26,7 @@ func traced(run *finding.Run, before, after *workload.Traced) {
 		procs = before.Procs
 	}
 	run.Procs = &procs
-	cycles := after.Cycles + after.Missed
-	run.GCs = &cycles
+	run.GCs = new(after.Cycles + after.Missed)
 	if after.Missed > 0 {
 		return // an unreadable line may be the one with the longest stop
 	}

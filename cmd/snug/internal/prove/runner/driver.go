@@ -94,14 +94,12 @@ func served(run *finding.Run, res load.Result, open bool) {
 	if len(res.Latency.Counts) > 0 {
 		run.Latency = &res.Latency
 	}
-	rps := res.RPS
-	run.RPS = &rps
+	run.RPS = new(res.RPS)
 	run.Generator = &finding.Generator{
 		LatenessP99: res.LatenessP99, LatenessMax: res.LatenessMax, CPU: res.CPUSeconds, Policy: res.Policy,
 	}
 	if open {
-		offered := float64(res.Sent) / res.Window
-		run.Offered = &offered
+		run.Offered = new(float64(res.Sent) / res.Window)
 		run.Invalid = late(res)
 	}
 }

@@ -152,8 +152,7 @@ func (l *loadResult) fill(run *finding.Run, wall, rate float64) {
 	}
 	run.Ops, run.Errors, run.Error = int64(*l.Operations), int64(l.Errors), l.Error
 	if run.Window > 0 {
-		rps := *l.Operations / run.Window
-		run.RPS = &rps
+		run.RPS = new(*l.Operations / run.Window)
 	}
 	run.P50, run.P95, run.P99, run.Max = l.P50, l.P95, l.P99, l.Max
 	if h := l.Latency; h != nil && len(h.Seconds) > 0 {

@@ -74,8 +74,7 @@ func noise(a, b machineTime, own *float64) finding.Noise {
 	}
 	if a.busy != nil && b.busy != nil && own != nil {
 		// /proc/stat counts in ticks: short windows may come out a little below 0.
-		other := max(0, (*b.busy-*a.busy-*own)/wall)
-		n.OtherCPUs = &other
+		n.OtherCPUs = new(max(0, (*b.busy-*a.busy-*own)/wall))
 	}
 	n.Steal = rate(a.steal, b.steal, wall)
 	n.Pressure = rate(a.pressure, b.pressure, wall)
@@ -86,8 +85,7 @@ func rate(a, b *float64, wall float64) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}
-	r := (*b - *a) / wall
-	return &r
+	return new((*b - *a) / wall)
 }
 
 // Busy returns the machine's load average of the last minute, which includes programs

@@ -88,8 +88,7 @@ func (o *output) trace() *workload.Traced {
 	if o.gc == nil {
 		return nil
 	}
-	t := o.gc.Take()
-	return &t
+	return new(o.gc.Take())
 }
 
 // lastLine returns the last line that is not a GC trace, to explain a failure. For a Go

@@ -94,14 +94,12 @@ func account(run *finding.Run, a, b counters, generator *float64) {
 	run.ThrottledSeconds = sinceTime(a.usage.ThrottledTime, b.usage.ThrottledTime)
 	run.CPU = sinceTime(a.usage.CPUTime, b.usage.CPUTime)
 	if d := sinceTime(a.usage.Pressure, b.usage.Pressure); d != nil {
-		share := *d / b.machine.at.Sub(a.machine.at).Seconds()
-		run.Pressure = &share
+		run.Pressure = new(*d / b.machine.at.Sub(a.machine.at).Seconds())
 	}
 	run.Peak, run.OOMKills = b.usage.MemoryPeakBytes, b.usage.OOMKills
 	var own *float64
 	if run.CPU != nil && generator != nil {
-		sum := *run.CPU + *generator
-		own = &sum
+		own = new(*run.CPU + *generator)
 	}
 	run.Noise = noise(a.machine, b.machine, own)
 	perOp(run)
@@ -109,8 +107,7 @@ func account(run *finding.Run, a, b counters, generator *float64) {
 
 func perOp(run *finding.Run) {
 	if run.CPU != nil && run.Ops > 0 {
-		x := *run.CPU / float64(run.Ops)
-		run.CPUPerOp = &x
+		run.CPUPerOp = new(*run.CPU / float64(run.Ops))
 	}
 }
 
@@ -118,14 +115,12 @@ func since(a, b *uint64) *uint64 {
 	if a == nil || b == nil || *b < *a {
 		return nil
 	}
-	d := *b - *a
-	return &d
+	return new(*b - *a)
 }
 
 func sinceTime(a, b *time.Duration) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}
-	d := (*b - *a).Seconds()
-	return &d
+	return new((*b - *a).Seconds())
 }

@@ -61,8 +61,7 @@ func (r *Runner) self(ctx context.Context, t experiment.Trial, run *finding.Run)
 	if workload.IsBatch(t.Arm.Workload) {
 		run.Wall = &res.Seconds
 	} else if res.Seconds > 0 && res.Probe == nil { // a probe has no operations
-		rps := float64(res.Ops) / res.Seconds
-		run.RPS = &rps
+		run.RPS = new(float64(res.Ops) / res.Seconds)
 	}
 	run.P50, run.P95, run.P99, run.Max = res.P50, res.P95, res.P99, res.Max
 	run.Latency = res.Latency
@@ -116,8 +115,7 @@ func (r *Runner) batch(ctx context.Context, t experiment.Trial, run *finding.Run
 	traced(run, zero.trace, after.trace)
 	run.MaxRSS = p.rss()
 	if run.CPU == nil || r.Own || r.NoLimit {
-		cpu := (p.exit.UserTime + p.exit.SystemTime).Seconds()
-		run.CPU = &cpu
+		run.CPU = new((p.exit.UserTime + p.exit.SystemTime).Seconds())
 		perOp(run)
 	}
 	if p.oomKilled() {

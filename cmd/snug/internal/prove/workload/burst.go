@@ -27,7 +27,7 @@ func (b *bursts) warm(d time.Duration) error { return b.measure(d, &record{}) }
 // measure starts the bursts due in d and waits for all of them, also the late ones:
 // without those, it would leave out the slowest.
 func (b *bursts) measure(d time.Duration, r *record) error {
-	r.latency = newLatency()
+	r.latency = new(latency)
 	n := max(int(d/b.every), 1)
 	each := turns(b.work) / b.tasks
 	var all sync.WaitGroup

@@ -4,10 +4,9 @@ package workload
 
 import (
 	"bytes"
-	"math"
-	"strconv"
-	"strings"
 	"sync"
+
+	"github.com/snug-go/snug/cmd/snug/internal/profile/golog"
 )
 
 // GCTrace is an io.Writer that finds the lines of GODEBUG=gctrace=1 in the stderr of a Go
@@ -61,7 +60,7 @@ func (t *GCTrace) Write(p []byte) (int, error) {
 			t.partial = append(t.partial[:0], t.partial[over:]...)
 		}
 		if ended {
-			t.line(string(t.partial))
+			t.line(t.partial)
 			t.partial = t.partial[:0]
 		}
 	}
@@ -92,97 +91,23 @@ func (a Traced) Plus(b Traced) Traced {
 	return b
 }
 
-func (t *GCTrace) line(s string) {
-	c, ok := parseCycle(s)
+func (t *GCTrace) line(text []byte) {
+	c, ok := golog.ParseCycle(text)
 	if !ok {
 		return
 	}
-	sum := &t.sum
+	sum, number := &t.sum, uint64(c.Number)
 	switch {
-	case c.number <= t.last:
+	case number <= t.last:
 		sum.Mixed = true
-	case c.number > t.last+1 && t.last > 0:
-		sum.Missed += c.number - t.last - 1
+	case number > t.last+1 && t.last > 0:
+		sum.Missed += number - t.last - 1
 	}
-	t.last = c.number
+	t.last = number
 	sum.Cycles++
-	sum.STW += (c.phases[0] + c.phases[2]) / 1000
-	sum.CPU += c.cpu / 1000
-	sum.STWMax = max(sum.STWMax, c.phases[0]/1000, c.phases[2]/1000)
-	sum.PeakHeap = max(sum.PeakHeap, c.heaps[1]<<20)
-	sum.Procs = c.procs
-}
-
-// cycle is a line of gctrace.
-type cycle struct {
-	number uint64
-	phases [3]float64 // clock, ms: sweep termination, mark, mark termination
-	heaps  [3]int64   // MiB: at the start, at the end of marking, live
-	cpu    float64    // ms, of all phases
-	procs  int
-}
-
-// parseCycle parses a line such as
-//
-//	gc 7 @0.012s 2%: 0.018+0.48+0.003 ms clock, 0.03+0.1/0.4/0+0.006 ms cpu, 4->4->1 MB, 4 MB goal,
-//
-// 0 MB stacks, 0 MB globals, 2 P
-//
-//	number phases heaps procs
-//
-// as gcMarkTermination prints it (runtime/mgc.go). Go 1.18 added stacks and globals. The
-// line may end with "(forced)", and Go 1.26 may put "(checking for goroutine leaks)"
-// after the percentage.
-func parseCycle(s string) (cycle, bool) {
-	var c cycle
-	at := strings.LastIndex(s, "gc ")
-	if at < 0 {
-		return c, false
-	}
-	head, rest, ok := strings.Cut(s[at+len("gc "):], ": ")
-	number, when, ok2 := strings.Cut(head, " @")
-	if !ok || !ok2 || !strings.Contains(when, "s ") || !strings.Contains(when, "%") {
-		return c, false
-	}
-	n, err := strconv.ParseUint(number, 10, 32) // memstats.numgc is a uint32
-	if err != nil || n == 0 {
-		return c, false
-	}
-	c.number = n
-	parts := strings.Split(rest, ", ")
-	if len(parts) < 5 {
-		return c, false
-	}
-	clock, ok := strings.CutSuffix(parts[0], " ms clock")
-	heap, ok2 := strings.CutSuffix(parts[2], " MB")
-	procs, ok3 := strings.CutSuffix(strings.TrimSuffix(strings.TrimRight(parts[len(parts)-1], "\r"), " (forced)"), " P")
-	if !ok || !ok2 || !ok3 || !strings.HasSuffix(parts[1], " ms cpu") || !strings.HasSuffix(parts[3], " MB goal") {
-		return c, false
-	}
-	phases, heaps := strings.Split(clock, "+"), strings.Split(heap, "->")
-	if len(phases) != 3 || len(heaps) != 3 {
-		return c, false
-	}
-	for i := range 3 {
-		ms, err := strconv.ParseFloat(phases[i], 64)
-		if err != nil || !(ms >= 0 && ms < 1e9) {
-			return c, false
-		}
-		c.phases[i] = ms
-		if c.heaps[i], err = strconv.ParseInt(heaps[i], 10, 64); err != nil || c.heaps[i] < 0 ||
-			c.heaps[i] > math.MaxInt64>>20 {
-			return c, false
-		}
-	}
-	// 0.03+0.1/0.4/0+0.006: mark is assists, workers and idle Ps.
-	for n := range strings.FieldsFuncSeq(strings.TrimSuffix(parts[1], " ms cpu"),
-		func(r rune) bool { return r == '+' || r == '/' }) {
-		ms, err := strconv.ParseFloat(n, 64)
-		if err != nil || !(ms >= 0 && ms < 1e9) {
-			return c, false
-		}
-		c.cpu += ms
-	}
-	c.procs, err = strconv.Atoi(procs)
-	return c, err == nil && c.procs > 0
+	sum.STW += c.Stops[0] + c.Stops[1]
+	sum.CPU += c.CPU
+	sum.STWMax = max(sum.STWMax, c.Stops[0], c.Stops[1])
+	sum.PeakHeap = max(sum.PeakHeap, c.HeapEnd)
+	sum.Procs = c.Procs
 }

@@ -27,7 +27,7 @@ func (p *pipeline) prepare() error { return block(time.Microsecond) }
 func (p *pipeline) warm(d time.Duration) error { return p.measure(d, &record{}) }
 
 func (p *pipeline) measure(d time.Duration, r *record) error {
-	r.latency = newLatency()
+	r.latency = new(latency)
 	items := make(chan time.Time)
 	begin := time.Now()
 

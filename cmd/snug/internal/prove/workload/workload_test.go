@@ -256,7 +256,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestLatency(t *testing.T) {
-	l := newLatency()
+	l := new(latency)
 	var r Result
 	if l.fill(&r); r.P50 != nil || r.Latency != nil {
 		t.Errorf("of nothing: %+v", r)

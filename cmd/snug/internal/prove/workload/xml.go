@@ -4,6 +4,7 @@ package workload
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -113,7 +114,7 @@ func allAtOnce(x *reader) ([]parsed, error) {
 		wg.Go(func() { all[i], errs[i] = x.parse(i) })
 	}
 	wg.Wait()
-	return all, first(errs)
+	return all, cmp.Or(errs...)
 }
 
 func byWorkers(x *reader) ([]parsed, error) {
@@ -133,14 +134,5 @@ func byWorkers(x *reader) ([]parsed, error) {
 		})
 	}
 	wg.Wait()
-	return all, first(errs)
-}
-
-func first(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return all, cmp.Or(errs...)
 }
