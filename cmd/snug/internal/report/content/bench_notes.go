@@ -24,20 +24,18 @@ func BenchNotes(d *finding.Bench) []string {
 		notes = append(notes, parts[i].notShown(d.Cells, d.Comparisons, len(parts) > 1)...)
 		notes = append(notes, parts[i].missing(d.Cells)...)
 	}
-	saturated, closed := false, false
-	for i := range d.Cells {
-		c := &d.Cells[i]
-		saturated = saturated || c.P99 != nil && c.Load == "saturated"
-		_, ok := users(c.Load)
-		_, ramp := finding.ParseRamp(c.Load)
-		closed = closed || ok || ramp
+	any := func(is func(c *finding.Cell) bool) bool {
+		return slices.ContainsFunc(d.Cells, func(c finding.Cell) bool { return is(&c) })
 	}
+	closed := any(func(c *finding.Cell) bool { return closedLoop(c.Load) })
+	saturated := any(func(c *finding.Cell) bool { return c.P99 != nil && c.Load == "saturated" })
 	if closed && !slices.ContainsFunc(d.Verdict.Cannot, omission) {
 		notes = append(notes, "what a closed loop hides: each user waits for an answer before the next request, so a stall also stops "+
 			"new requests; real visitors keep coming. Compare latencies under --load, where requests arrive on their own schedule")
 	}
 	if saturated {
-		notes = append(notes, "latencies of a saturated closed loop are left out: its callers queue behind each other, which says nothing about the service")
+		notes = append(notes, "latencies of a saturated closed loop are left out: its callers queue behind each other, "+
+			"which says nothing about the service")
 	}
 	notes = append(notes, runNotes(d.Cells)...)
 	notes = append(notes, askedNote(d.Cells)...)
@@ -66,30 +64,24 @@ func Early(s *finding.Setup) []string {
 // common returns the notes shared by a bench and a search.
 func common(s *finding.Setup, cells []finding.Cell, cannot []string) []string {
 	var notes []string
-	said := false
+	hidden, given := false, false
 	for _, c := range cannot {
-		if omission(c) {
-			if said {
-				continue
-			}
-			said = true
+		given = given || strings.Contains(c, "did not count: ")
+		if again := hidden && omission(c); !again && !slices.Contains(notes, metric.Readable(c)) {
+			notes = append(notes, metric.Readable(c))
 		}
-		if c = metric.Readable(c); !slices.Contains(notes, c) {
-			notes = append(notes, c)
-		}
+		hidden = hidden || omission(c)
 	}
-	for _, c := range cannot {
-		if strings.Contains(c, "did not count: ") { // it gives the reason; only the fate of the runs is missing
-			if s.Repeated > 0 {
-				notes = append(notes, units.Plural(s.Repeated, "run")+" "+were(s.Repeated)+" repeated")
-			}
-			if s.Excluded > 0 {
-				notes = append(notes, units.Plural(s.Excluded, "run")+" "+were(s.Excluded)+" not replaced, but left out")
-			}
-			return notes
-		}
+	if !given {
+		return append(notes, invalidNotes(s, cells)...)
 	}
-	return append(notes, invalidNotes(s, cells)...)
+	if s.Repeated > 0 { // the reason is given; only the fate of the runs is missing
+		notes = append(notes, units.Plural(s.Repeated, "run")+" "+were(s.Repeated)+" repeated")
+	}
+	if s.Excluded > 0 {
+		notes = append(notes, units.Plural(s.Excluded, "run")+" "+were(s.Excluded)+" not replaced, but left out")
+	}
+	return notes
 }
 
 // criterion says from which size on a difference counts, by metric; "" without
@@ -207,7 +199,9 @@ func few(names []string) string {
 // Windowed reports whether a round lasts as long as the window. A batch
 // and Go benchmarks have no fixed length.
 func Windowed(s *finding.Setup, cells []finding.Cell) bool {
-	return s.Window > 0 && (len(cells) == 0 || slices.ContainsFunc(cells, func(c finding.Cell) bool { return c.Load != "batch" && c.Load != "benchmark" }))
+	return s.Window > 0 && (len(cells) == 0 || slices.ContainsFunc(cells, func(c finding.Cell) bool {
+		return c.Load != "batch" && c.Load != "benchmark"
+	}))
 }
 
 // RoundsText returns the number of rounds, or the round in which they stopped; "" if
@@ -240,24 +234,21 @@ func OriginText(s *finding.Setup, cells []finding.Cell, planned bool) string {
 		return ""
 	}
 	m := &s.Machine
-	var parts, where []string
-	if rounds := RoundsText(s, cells, planned); rounds != "" {
-		parts = append(parts, rounds)
-	}
+	var took, cpus, way string
 	if s.Seconds > 0 {
-		parts = append(parts, Whole(s.Seconds)+" in all")
+		took = Whole(s.Seconds) + " in all"
 	}
 	if m.CPUs > 0 {
-		where = append(where, units.Plural(m.CPUs, "CPU"))
-	}
-	for _, v := range []string{m.OS, m.Kernel, m.Go} {
-		if v != "" {
-			where = append(where, message.Clean(v))
-		}
+		cpus = units.Plural(m.CPUs, "CPU")
 	}
 	if m.CgroupWay != "" && !s.NoLimit {
-		where = append(where, "cgroups: "+message.Clean(m.CgroupWay))
+		way = "cgroups: " + m.CgroupWay
 	}
-	all := []string{strings.Join(parts, ", "), strings.Join(where, ", "), "seed " + fmt.Sprint(s.Seed)}
-	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), "; ")
+	return joined("; ", joined(", ", RoundsText(s, cells, planned), took),
+		message.Clean(joined(", ", cpus, m.OS, m.Kernel, m.Go, way)), "seed "+fmt.Sprint(s.Seed))
+}
+
+// joined joins texts; "" = none.
+func joined(by string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), by)
 }

@@ -13,12 +13,6 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Titled is a table with its heading.
-type Titled struct {
-	Title string
-	Grid
-}
-
 // geometricMean names the row of the mean over all benchmarks.
 const geometricMean = "geometric mean"
 
@@ -26,9 +20,9 @@ const geometricMean = "geometric mean"
 // differences. Benchmarks are rows and settings are columns: there may be many of the first.
 func (s *Section) Benchmarks(cells []finding.Cell, all []finding.Comparison) []Titled {
 	var tables []Titled
-	for _, unit := range s.benchUnits(cells) {
+	for _, unit := range s.benchParts(cells, func(f *finding.BenchFigure) (string, bool) { return f.Unit, true }) {
 		m := metric.MetricOf(metric.Benchmark + unit)
-		names := s.benchNames(cells, unit)
+		names := s.benchParts(cells, func(f *finding.BenchFigure) (string, bool) { return f.Benchmark, f.Unit == unit })
 		title := m.Head
 		if m.Words != m.Head {
 			title += ", " + m.Words
@@ -37,12 +31,14 @@ func (s *Section) Benchmarks(cells []finding.Cell, all []finding.Comparison) []T
 		values.Key("benchmark", clean(names))
 		for _, i := range s.Cells {
 			column := make([]*float64, len(names))
-			for k, name := range names {
-				column[k] = benchValue(&cells[i], name, unit)
+			for _, b := range slices.Backward(cells[i].Benchmarks) { // the first of a name counts
+				if k := slices.Index(names, b.Benchmark); k >= 0 && b.Unit == unit {
+					column[k] = &b.Value
+				}
 			}
 			values.Add(s.Name(&cells[i]), m.Print(column))
 		}
-		mine := s.benchComparisons(cells, all, m.Key)
+		mine := slices.DeleteFunc(s.Comparisons(cells, all), func(c finding.Comparison) bool { return c.Metric != m.Key })
 		differs := slices.ContainsFunc(mine, func(c finding.Comparison) bool { return c.Word != finding.Same })
 		if len(mine) > 0 && !differs {
 			values.Title += ": the same in every setting"
@@ -54,7 +50,7 @@ func (s *Section) Benchmarks(cells []finding.Cell, all []finding.Comparison) []T
 		if len(names) > 1 {
 			names = append(names, "") // the mean
 		}
-		t := Titled{Title: m.Head + " " + DifferencesTitle(cells, s, mine)}
+		t := Titled{Title: m.Head + " " + differencesTitle(cells, s, mine)}
 		rows := clean(names)
 		if len(names) > 1 {
 			rows[len(rows)-1] = geometricMean
@@ -79,41 +75,18 @@ func (s *Section) Benchmarks(cells []finding.Cell, all []finding.Comparison) []T
 	return tables
 }
 
-// benchUnits returns the units of the section's benchmarks, in the order in which the
-// first setting printed them.
-func (s *Section) benchUnits(cells []finding.Cell) []string {
-	return s.benchParts(cells, func(f *finding.BenchFigure) (string, bool) { return f.Unit, true })
-}
-
-// benchNames returns the benchmarks that have a unit.
-func (s *Section) benchNames(cells []finding.Cell, unit string) []string {
-	return s.benchParts(cells, func(f *finding.BenchFigure) (string, bool) { return f.Benchmark, f.Unit == unit })
-}
-
+// benchParts returns a part of each figure of the section's benchmarks once, in the order in which the first
+// setting printed them.
 func (s *Section) benchParts(cells []finding.Cell, of func(*finding.BenchFigure) (string, bool)) []string {
 	var parts []string
 	for _, i := range s.Cells {
 		for k := range cells[i].Benchmarks {
-			if part, ok := of(&cells[i].Benchmarks[k]); ok && !slices.Contains(parts, part) {
+			if part, ok := of(&cells[i].Benchmarks[k]); ok {
 				parts = append(parts, part)
 			}
 		}
 	}
-	return parts
-}
-
-func benchValue(c *finding.Cell, name, unit string) *float64 {
-	for k := range c.Benchmarks {
-		if f := &c.Benchmarks[k]; f.Benchmark == name && f.Unit == unit {
-			return &f.Value
-		}
-	}
-	return nil
-}
-
-// benchComparisons returns the section's comparisons in a metric of Go benchmarks.
-func (s *Section) benchComparisons(cells []finding.Cell, all []finding.Comparison, key string) []finding.Comparison {
-	return slices.DeleteFunc(s.Comparisons(cells, all), func(c finding.Comparison) bool { return c.Metric != key })
+	return distinct(parts)
 }
 
 // ofBenchmark reports whether a comparison is of Go benchmarks.
@@ -143,10 +116,4 @@ func (s *Section) missing(cells []finding.Cell) []string {
 	return notes
 }
 
-func clean(texts []string) []string {
-	out := make([]string, len(texts))
-	for i, t := range texts {
-		out[i] = message.Clean(t)
-	}
-	return out
-}
+func clean(texts []string) []string { return units.Texts(texts, message.Clean) }

@@ -83,13 +83,7 @@ func Difference(d *finding.ProfileDiff, x float64) string {
 	if d.Unit != finding.UnitCores {
 		text, unit = decimals(100*x, 100, 1), " points"
 	}
-	switch {
-	case strings.Trim(text, "-0.") == "":
-		return "0" + unit
-	case x > 0:
-		text = "+" + text
-	}
-	return text + unit
+	return units.Signed(text, x) + unit
 }
 
 // unshown stands for a difference that is not shown.

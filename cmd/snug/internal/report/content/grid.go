@@ -5,14 +5,22 @@
 package content
 
 import (
+	"slices"
 	"unicode/utf8"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Grid is a table as a list of columns, for text and page.
 type Grid struct {
 	Columns []Col
+}
+
+// Titled is a table with its heading.
+type Titled struct {
+	Title string
+	Grid
 }
 
 type Col struct {
@@ -41,7 +49,7 @@ func GridOf(head []string, rows [][]string) Grid {
 	}
 	at := func(row []string, c int) string {
 		if c < len(row) {
-			return row[c]
+			return message.Clean(row[c])
 		}
 		return ""
 	}
@@ -55,14 +63,17 @@ func GridOf(head []string, rows [][]string) Grid {
 	return g
 }
 
+// as sets what the columns are: k a key, n numbers, t text.
+func (g Grid) as(kinds string) Grid {
+	for i, kind := range kinds {
+		g.Columns[i].Key, g.Columns[i].Text = kind == 'k', kind != 'n'
+	}
+	return g
+}
+
 // Measured reports whether a column has a value.
 func Measured(cells []string) bool {
-	for _, c := range cells {
-		if c != units.None && c != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cells, func(c string) bool { return c != units.None && c != "" })
 }
 
 // Size returns the width of c in terminal cells.

@@ -4,8 +4,10 @@ package content
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,3 +119,84 @@ func Quantity(v float64, unit finding.Unit) string {
 
 // rounded rounds to two digits after the decimal point.
 func rounded(v float64) float64 { return units.RoundTo(v, max(3, len(strconv.Itoa(int(v)))+2)) }
+
+// Goroutines returns how many goroutines were looked at, and of how many if some were left out.
+func Goroutines(d *finding.Goroutines) string {
+	all := units.Plural(d.Total+d.Left, "goroutine")
+	if d.Left > 0 {
+		return units.Number(float64(d.Total)) + " of " + all
+	}
+	return all
+}
+
+// shownCalls is how many calls of a stack are shown in a row.
+const shownCalls = 3
+
+// Calls returns the first calls of a stack, innermost first, from the first that is not the
+// runtime's if there is one.
+func Calls(stack []finding.Call) string {
+	first := slices.IndexFunc(stack, func(c finding.Call) bool {
+		return !strings.HasPrefix(c.Function, "runtime.") && !strings.HasPrefix(c.Function, "internal/") &&
+			!strings.HasPrefix(c.Function, "sync.runtime_")
+	})
+	stack = stack[max(first, 0):]
+	var list []string
+	for _, c := range stack[:min(len(stack), shownCalls)] {
+		list = append(list, Call(c))
+	}
+	text := strings.Join(list, " < ")
+	if len(stack) > shownCalls {
+		text += " < ..."
+	}
+	return text
+}
+
+// Call returns a function without the directories of its package, and its line.
+func Call(c finding.Call) string {
+	name := c.Function
+	end := strings.IndexAny(name, "([")
+	if end < 0 {
+		end = len(name)
+	}
+	name = name[strings.LastIndexByte(name[:end], '/')+1:]
+	if c.Line > 0 {
+		name += fmt.Sprintf(" (%s:%d)", path.Base(c.File), c.Line)
+	}
+	return message.Clean(name)
+}
+
+// ClassRows returns the classes of a profile as rows, largest first: share, id, words. If
+// collections have several classes, these stand together below their total.
+func ClassRows(d *finding.Profile) [][]string {
+	row := func(ratio float64, id, words string) []string {
+		return []string{units.Share(ratio), message.Clean(id), message.Clean(words)}
+	}
+	part := func(c finding.Class) bool { return strings.HasPrefix(c.ID, "gc.") }
+	total := 0.0
+	for _, c := range d.Classes {
+		if part(c) {
+			total += c.Ratio
+		}
+	}
+	var rows, gc [][]string
+	at := 0 // where the total belongs
+	for _, c := range d.Classes {
+		if !part(c) && c.Ratio > total {
+			at = len(rows) + 1
+		}
+		if part(c) {
+			gc = append(gc, row(c.Ratio, "  "+c.ID, c.Words))
+		} else {
+			rows = append(rows, row(c.Ratio, c.ID, c.Words))
+		}
+	}
+	switch len(gc) {
+	case 0:
+		return rows
+	case 1:
+		gc[0][1] = strings.TrimSpace(gc[0][1])
+	default:
+		gc = slices.Insert(gc, 0, row(total, "gc", "collections in total:"))
+	}
+	return slices.Insert(rows, at, gc...)
+}

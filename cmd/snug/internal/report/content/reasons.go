@@ -200,6 +200,6 @@ func init() { // Reason words a cause
 		finding.SizeKilled:   as("may be killed: it needs %s at least", inBytes),
 		finding.SizeNearFull: as("%s were in use, near its limit", inBytes),
 		finding.SizeSlowed:   as("throttled in %s of the periods", units.Share),
-		finding.SizeOverUsed: as("uses %s CPUs on average, more than it requests", twoFigures),
+		finding.SizeOverUsed: as("uses %s CPUs on average, more than it requests", TwoFigures),
 	}
 }

@@ -3,6 +3,9 @@
 package content
 
 import (
+	"cmp"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,26 +29,25 @@ func knobs(c *finding.Cell) string {
 	var set []string
 	add := func(name, value string) {
 		if value != "" {
-			set = append(set, name+"="+message.Clean(value))
+			set = append(set, name+message.Clean(value))
 		}
 	}
-	add("P", c.GOMAXPROCS)
-	add("GOGC", c.GOGC)
-	add("GOMEMLIMIT", metric.LimitText(c.GOMEMLIMIT))
+	add("P=", c.GOMAXPROCS)
+	add("GOGC=", c.GOGC)
+	add("GOMEMLIMIT=", metric.LimitText(c.GOMEMLIMIT))
 	for _, v := range c.Vars.List() {
-		set = append(set, message.Clean(v))
+		add("", v)
 	}
 	if c.Burst > 0 {
-		add("burst", units.Duration(float64(c.Burst)/1e6))
+		add("burst=", units.Duration(float64(c.Burst)/1e6))
 	}
 	if c.Replicas > 1 {
-		set = append(set, units.Plural(c.Replicas, "container"))
+		add("", units.Plural(c.Replicas, "container"))
 	}
-	if len(set) == 0 {
-		return "nothing set"
-	}
-	return strings.Join(set, " ")
+	return cmp.Or(strings.Join(set, " "), nothingSet)
 }
+
+const nothingSet = "nothing set"
 
 // procs returns the GOMAXPROCS that the program used or, if it did not report it, the
 // one that was set.
@@ -65,6 +67,13 @@ func users(load string) (int, bool) {
 	return n, err == nil && strings.HasSuffix(load, " users")
 }
 
+// closedLoop reports whether a load is of users, in any number, that each wait for an answer.
+func closedLoop(load string) bool {
+	_, fixed := users(load)
+	_, ramp := finding.ParseRamp(load)
+	return fixed || ramp
+}
+
 // requests reports whether snug sends the requests of a load.
 func requests(load string) bool {
 	return load != "batch" && load != "benchmark" && load != "self" && load != "command"
@@ -82,32 +91,29 @@ func loadText(c *finding.Cell) string {
 	return "load command at " + message.Clean(c.Load) + " (" + message.Clean(loop) + " loop)"
 }
 
+// loads are the words for loads.
+var loads = map[string]string{
+	"saturated": "saturated (closed loop at full speed)", "batch": "a fixed amount of work", "benchmark": "Go benchmarks",
+	"self": "the workload drives itself", "command": "load command (closed loop)",
+}
+
 // load describes a load.
 func load(name string, offered *float64) string {
 	rps := ""
 	if offered != nil {
 		rps = ", " + units.Rate(*offered) + "/s offered"
 	}
-	if text, ok := rampText(name); ok {
-		return text
-	}
+	ramp, isRamp := rampText(name)
+	clean := message.Clean(name)
 	switch {
-	case name == "saturated":
-		return "saturated (closed loop at full speed)"
-	case name == "batch":
-		return "a fixed amount of work"
-	case name == "benchmark":
-		return "Go benchmarks"
-	case name == "self":
-		return "the workload drives itself"
-	case name == "command":
-		return "load command (closed loop)"
+	case isRamp:
+		return ramp
 	case strings.HasSuffix(name, "%"):
-		return "open loop at " + strings.TrimSuffix(message.Clean(name), "%") + " % of capacity" + rps
+		return "open loop at " + strings.TrimSuffix(clean, "%") + " % of capacity" + rps
 	case strings.HasSuffix(name, "/s"):
-		return "open loop, " + message.Clean(name) + " offered"
+		return "open loop, " + clean + " offered"
 	}
-	return message.Clean(name)
+	return cmp.Or(loads[name], clean)
 }
 
 func Quota(cores float64) string {
@@ -179,11 +185,7 @@ func Sections(cells []finding.Cell, comparisons []finding.Comparison) []Section 
 	var all []Section
 	for _, x := range order {
 		if len(order) > 1 && len(groups[x]) == 1 {
-			every := make([]int, len(cells))
-			for i := range every {
-				every[i] = i
-			}
-			return []Section{NewSection(cells, every)}
+			return []Section{SectionOf(cells)}
 		}
 		all = append(all, NewSection(cells, groups[x]))
 	}
@@ -193,6 +195,15 @@ func Sections(cells []finding.Cell, comparisons []finding.Comparison) []Section 
 // known reports whether the cells of a comparison exist.
 func known(cells []finding.Cell, c finding.Comparison) bool {
 	return c.Cell >= 0 && c.Cell < len(cells) && c.Baseline >= 0 && c.Baseline < len(cells)
+}
+
+// SectionOf returns the section of all cells.
+func SectionOf(cells []finding.Cell) Section {
+	every := make([]int, len(cells))
+	for i := range every {
+		every[i] = i
+	}
+	return NewSection(cells, every)
 }
 
 func NewSection(cells []finding.Cell, part []int) Section {
@@ -210,26 +221,20 @@ func NewSection(cells []finding.Cell, part []int) Section {
 	_, ramp := finding.ParseRamp(first.Load)
 	s.Ramp = ramp && !s.Load
 	var title, brief []string
-	if !s.Workload {
-		title = append(title, message.Clean(first.Workload))
-		brief = append(brief, message.Clean(first.Workload))
+	add := func(shown bool, full, short string) {
+		if shown {
+			title, brief = append(title, full), append(brief, short)
+		}
 	}
-	if !s.quota {
-		title = append(title, map[bool]string{true: "no quota", false: "quota of " + units.Plural(first.Quota,
-			"CPU")}[first.Quota == 0])
-		brief = append(brief, Quota(first.Quota))
-	}
+	workload := message.Clean(first.Workload)
+	add(!s.Workload, workload, workload)
+	add(!s.quota && first.Quota == 0, Quota(0), Quota(0))
+	add(!s.quota && first.Quota != 0, "quota of "+Quota(first.Quota), Quota(first.Quota))
 	if !s.Memory && first.Memory > 0 {
 		title = append(title, units.Bytes(first.Memory)+" of memory")
 	}
-	switch {
-	case s.Users:
-		title = append(title, "closed loop of users")
-		brief = append(brief, "users")
-	case !s.Load:
-		title = append(title, loadText(first))
-		brief = append(brief, message.Clean(first.Load))
-	}
+	add(s.Users, "closed loop of users", "users")
+	add(!s.Users && !s.Load, loadText(first), message.Clean(first.Load))
 	s.Title, s.brief = strings.Join(title, "; "), strings.Join(brief, ", ")
 	return s
 }
@@ -237,76 +242,57 @@ func NewSection(cells []finding.Cell, part []int) Section {
 // Name returns the name of a cell within its section, where cells of other contexts may
 // have the same labels.
 func (s *Section) Name(c *finding.Cell) string {
-	name := ArmName(c)
-	if s.Workload {
-		name = message.Clean(c.Workload) + ", " + name
+	parts := []string{ArmName(c)}
+	add := func(differs bool, text string) {
+		if differs {
+			parts = append([]string{text}, parts...)
+		}
 	}
-	if s.quota {
-		name = Quota(c.Quota) + ", " + name
-	}
-	if s.Memory && c.Memory > 0 {
-		name = units.Bytes(c.Memory) + ", " + name
-	}
-	if s.Load {
-		name = message.Clean(c.Load) + ", " + name
-	}
-	return name
+	add(s.Workload, message.Clean(c.Workload))
+	add(s.quota, Quota(c.Quota))
+	add(s.Memory && c.Memory > 0, units.Bytes(c.Memory))
+	add(s.Load, message.Clean(c.Load))
+	return strings.Join(parts, ", ")
 }
 
 // keys returns the columns that identify the cell of a row.
 func (s *Section) keys(cells []finding.Cell, knobs bool) Grid {
 	var g Grid
 	column := func(of func(*finding.Cell) string) []string {
-		values := make([]string, len(s.Cells))
-		for i, k := range s.Cells {
-			values[i] = of(&cells[k])
+		return units.Texts(s.Cells, func(i int) string { return of(&cells[i]) })
+	}
+	key := func(differs bool, head string, of func(*finding.Cell) string) {
+		if differs {
+			g.Key(head, column(of))
 		}
-		return values
 	}
-	if s.Workload {
-		g.Key("workload", column(func(c *finding.Cell) string { return message.Clean(c.Workload) }))
-	}
-	if s.quota {
-		g.Key("quota", column(func(c *finding.Cell) string { return Quota(c.Quota) }))
-	}
-	if s.Memory {
-		g.Key("memory limit", column(func(c *finding.Cell) string { return OrNone(units.Bytes(c.Memory), c.Memory == 0) }))
-	}
-	switch {
-	case s.Users:
-		g.Key("users", column(func(c *finding.Cell) string { n, _ := users(c.Load); return strconv.Itoa(n) }))
-	case s.Load:
-		g.Key("load", column(func(c *finding.Cell) string { return message.Clean(c.Load) }))
-	}
-	g.Key("setting", column(ArmName))
+	key(s.Workload, "workload", func(c *finding.Cell) string { return message.Clean(c.Workload) })
+	key(s.quota, "quota", func(c *finding.Cell) string { return Quota(c.Quota) })
+	key(s.Memory, "memory limit", func(c *finding.Cell) string { return OrNone(units.Bytes(c.Memory), c.Memory == 0) })
+	key(s.Users, "users", func(c *finding.Cell) string { n, _ := users(c.Load); return strconv.Itoa(n) })
+	key(s.Load && !s.Users, "load", func(c *finding.Cell) string { return message.Clean(c.Load) })
+	key(true, "setting", ArmName)
 	if !knobs {
 		return g
 	}
 	g.Add("P", column(procs))
-	for _, k := range []struct {
-		head string
-		of   func(*finding.Cell) string
-	}{
-		{"GOGC", func(c *finding.Cell) string { return OrNone(message.Clean(c.GOGC), c.GOGC == "") }},
-		{"GOMEMLIMIT", func(c *finding.Cell) string { return OrNone(metric.LimitText(c.GOMEMLIMIT), c.GOMEMLIMIT == "") }},
-		{"containers", func(c *finding.Cell) string { return OrNone(strconv.Itoa(c.Replicas), c.Replicas < 2) }},
-		{"burst", func(c *finding.Cell) string { return OrNone(units.Duration(float64(c.Burst)/1e6), c.Burst == 0) }},
-	} {
-		// The name of a cell without labels already holds its knobs.
-		if values := column(k.of); Measured(values) && labelled(cells, s.Cells) {
-			g.Add(k.head, values)
+	// The name of a cell without labels already holds its knobs.
+	optional := func(head string, of func(*finding.Cell) string) {
+		if values := column(of); Measured(values) && labelled(cells, s.Cells) {
+			g.Add(head, values)
 		}
 	}
+	optional("GOGC", func(c *finding.Cell) string { return message.Clean(cmp.Or(c.GOGC, units.None)) })
+	optional("GOMEMLIMIT", func(c *finding.Cell) string { return cmp.Or(metric.LimitText(c.GOMEMLIMIT), units.None) })
+	optional("containers", func(c *finding.Cell) string { return OrNone(strconv.Itoa(c.Replicas), c.Replicas < 2) })
+	optional("burst", func(c *finding.Cell) string {
+		return OrNone(units.Duration(float64(c.Burst)/1e6), c.Burst == 0)
+	})
 	return g
 }
 
 func labelled(cells []finding.Cell, part []int) bool {
-	for _, i := range part {
-		if len(cells[i].Labels) > 0 && knobs(&cells[i]) != "nothing set" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(part, func(i int) bool { return len(cells[i].Labels) > 0 && knobs(&cells[i]) != nothingSet })
 }
 
 func OrNone(s string, empty bool) string {
@@ -329,4 +315,60 @@ func Whole(seconds float64) string {
 		return strconv.Itoa(int(d.Minutes())) + " min"
 	}
 	return units.Figures(d.Hours(), 2) + " h"
+}
+
+// ProgramName returns the name of what was measured: the file name of a program, the
+// URL of a service, or else the workload.
+func ProgramName(s *finding.Setup, workload string) string {
+	switch {
+	case workload == "command" && len(s.Command) > 1 && path.Base(s.Command[0]) == "go" && s.Command[1] == "test":
+		return "go test"
+	case workload == "command" && len(s.Command) > 0 && s.Command[0] != "":
+		return path.Base(s.Command[0])
+	case workload == "url" && s.URL != "":
+		return "the service at " + s.URL
+	}
+	return workload
+}
+
+// Named returns copies of the cells with the workload replaced by ProgramName. The
+// document is not changed.
+func Named(s *finding.Setup, cells []finding.Cell) []finding.Cell {
+	out := slices.Clone(cells)
+	for i := range out {
+		out[i].Workload = ProgramName(s, out[i].Workload)
+	}
+	return out
+}
+
+func NamedBench(d *finding.Bench) *finding.Bench {
+	out := *d
+	out.Cells = Named(&d.Setup, d.Cells)
+	return &out
+}
+
+func NamedTune(d *finding.Tune) *finding.Tune {
+	out := *d
+	out.Cells = Named(&d.Setup, d.Cells)
+	if d.Confirm != nil {
+		c := *d.Confirm
+		c.Winner.Workload = ProgramName(&d.Setup, c.Winner.Workload)
+		c.Default.Workload = ProgramName(&d.Setup, c.Default.Workload)
+		c.Without = Named(&d.Setup, c.Without)
+		out.Confirm = &c
+	}
+	return &out
+}
+
+// WithConfirmation returns all cells of a search, including its confirmation.
+func WithConfirmation(d *finding.Tune) []finding.Cell {
+	if d.Confirm == nil {
+		return d.Cells
+	}
+	return append(d.Cells[:len(d.Cells):len(d.Cells)], Confirmed(d.Confirm)...)
+}
+
+// Confirmed returns the cells that the comparisons of a confirmation index.
+func Confirmed(c *finding.Confirm) []finding.Cell {
+	return append([]finding.Cell{c.Winner, c.Default}, c.Without...)
 }

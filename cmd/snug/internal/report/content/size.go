@@ -3,6 +3,7 @@
 package content
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -11,24 +12,21 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // SizeVerdict returns the answer of snug size in a line.
 func SizeVerdict(d *finding.Size) string {
-	if f := d.Search; f != nil {
-		if f.Shown && d.Memory.Value != nil && d.CPULimit.Value != nil {
-			return message.Clean(d.Target) + ": " + inBytes(*d.Memory.Value) + " of memory and " +
-				units.CPUs(*d.CPULimit.Value) + " keep " + SizeGoal(f.Bound, f.Rate)
-		}
-		return message.Clean(d.Target) + ": " + Reason(&d.Memory.Why)
+	target, f := message.Clean(d.Target)+": ", d.Search
+	switch {
+	case f == nil:
+		return joined("; ", target+number(d.Memory.Value, inBytes)+" of memory, "+number(d.CPULimit.Value, units.CPUs), growing(d))
+	case f.Shown && d.Memory.Value != nil && d.CPULimit.Value != nil:
+		return target + inBytes(*d.Memory.Value) + " of memory and " + units.CPUs(*d.CPULimit.Value) + " keep " +
+			SizeGoal(f.Bound, f.Rate)
 	}
-	verdict := message.Clean(d.Target) + ": " + number(d.Memory.Value, inBytes) + " of memory, " + number(d.CPULimit.Value,
-		units.CPUs)
-	if more := growing(d); more != "" {
-		verdict += "; " + more
-	}
-	return verdict
+	return target + Reason(&d.Memory.Why)
 }
 
 // SetLimit is the cure for a heap that nothing ends.
@@ -71,9 +69,9 @@ func growing(d *finding.Size) string {
 	return more
 }
 
-// SizeValues returns the decided values as rows below SizeValuesHead.
+// SizeValues returns the decided values as rows below their head.
 func SizeValues(d *finding.Size) [][]string {
-	var rows [][]string
+	rows := [][]string{{"", "needs", "at least", "has", "why"}}
 	s := &d.Seen
 	for _, r := range []struct {
 		name string
@@ -96,39 +94,26 @@ func SizeValues(d *finding.Size) [][]string {
 	return rows
 }
 
-// SizeValuesHead is the head of SizeValues.
-var SizeValuesHead = []string{"", "needs", "at least", "has", "why"}
-
 // SizeCurve returns the memory limits around the answer as rows: limit, GOMEMLIMIT, heap goal, collections a second,
-// their
-// CPU, price, and what is special. around is the number of rows on each side; the cheapest is always there.
+// their CPU, price, and what is special. around is the number of rows on each side; the cheapest is always there.
 func SizeCurve(d *finding.Size, around int) [][]string {
 	var rows [][]string
 	chosen := slices.IndexFunc(d.Curve, func(c finding.SizePoint) bool { return c.Chosen })
 	for i := range d.Curve {
-		c, note := &d.Curve[i], ""
+		c := &d.Curve[i]
 		if (i < chosen-around || i > chosen+around) && !c.Cheapest {
 			continue
 		}
-		if c.Chosen {
-			note = "this one; "
-		}
-		if c.Cheapest {
-			note += "cheapest; "
-		}
-		if c.Below {
-			note += "less than was used; "
-		}
-		rows = append(rows, []string{inBytes(c.Memory), number(c.GOMEMLIMIT, inBytes), inBytes(c.Goal), twoFigures(c.Cycles),
-			twoFigures(c.GCCores), units.Figures(c.Price, 3), note[:max(0, len(note)-2)]})
+		note := joined("; ", when(c.Chosen, "this one"), when(c.Cheapest, "cheapest"), when(c.Below, "less than was used"))
+		rows = append(rows, []string{inBytes(c.Memory), number(c.GOMEMLIMIT, inBytes), inBytes(c.Goal), TwoFigures(c.Cycles),
+			TwoFigures(c.GCCores), Money(c.Price), note})
 	}
 	return rows
 }
 
 // SizePrice returns the price that the answer is by.
-func SizePrice(d *finding.Size) string {
-	return units.Exact(d.Price.Core) + " a core, " + units.Exact(d.Price.GiB) + " a GiB (" + message.Clean(d.Price.From) +
-		")"
+func SizePrice(p *finding.SizePrice) string {
+	return units.Exact(p.Core) + " a core, " + units.Exact(p.GiB) + " a GiB (" + message.Clean(p.From) + ")"
 }
 
 // SizeSeen returns what was seen of the program, a line for each kind of figure.
@@ -137,15 +122,15 @@ func SizeSeen(d *finding.Size) []string {
 	all := []string{
 		"seen in " + units.Seconds(d.Seconds) + ": " + units.Plural(d.Collections, "collection") + "; live heap " +
 			seen(&s.Live, inBytes) + ", at most " + seen(&s.LiveMost, inBytes) +
-			"; " + seen(&s.Allocated, inBytes) + " allocated a second; GC " + seen(&s.GCCores, twoFigures) + " CPUs",
+			"; " + seen(&s.Allocated, inBytes) + " allocated a second; GC " + seen(&s.GCCores, TwoFigures) + " CPUs",
 		"memory in use at most " + seen(&s.Used, inBytes) + ", of it " + seen(&s.Other, inBytes) +
 			" not Go's; Go beside objects at least " + seen(&s.Rest, inBytes),
-		"CPU: mean " + seen(&s.CPUMean, twoFigures) + ", 95 % of the seconds at most " + seen(&s.CPUHigh, twoFigures) +
-			", 99 % of the periods of 100 ms at most " + seen(&s.CPUMost, twoFigures) +
+		"CPU: mean " + seen(&s.CPUMean, TwoFigures) + ", 95 % of the seconds at most " + seen(&s.CPUHigh, TwoFigures) +
+			", 99 % of the periods of 100 ms at most " + seen(&s.CPUMost, TwoFigures) +
 			"; throttled " + seen(&s.Throttled, units.Share),
 	}
 	if d.Model.Known() {
-		all = append(all, twoFigures(d.Model.N)+" of the way from the live heap to the heap goal was allocated "+
+		all = append(all, TwoFigures(d.Model.N)+" of the way from the live heap to the heap goal was allocated "+
 			"between collections")
 	}
 	return all
@@ -158,8 +143,7 @@ type SizeContainer struct {
 }
 
 // SizeContainerOf returns an answer in the words of Kubernetes, or why a value of it is missing; nil = none is. A
-// GOMAXPROCS
-// that Go chooses by itself is left out.
+// GOMAXPROCS that Go chooses by itself is left out.
 func SizeContainerOf(d *finding.Size) (c SizeContainer, why *finding.Why) {
 	for _, v := range [...]*finding.SizeValue{&d.Memory, &d.CPURequest, &d.CPULimit} {
 		if v.Value == nil {
@@ -203,12 +187,10 @@ func SizePatch(d *finding.Size) (text string, why *finding.Why) {
 }
 
 // number formats a number that may be unknown.
-func number(n *float64, as func(float64) string) string {
-	if n == nil {
-		return units.None
-	}
-	return as(*n)
-}
+func number(n *float64, as func(float64) string) string { return units.Each([]*float64{n}, as)[0] }
+
+// when returns a text if it is true.
+func when(is bool, text string) string { return map[bool]string{true: text}[is] }
 
 // seen is Figure, once for all figures.
 //
@@ -217,4 +199,86 @@ func seen(f *figure.Of[float64], as func(float64) string) string { return Figure
 
 func inBytes(n float64) string { return units.Bytes(int64(n)) }
 
-func twoFigures(x float64) string { return units.Figures(x, 2) }
+func TwoFigures(x float64) string { return units.Figures(x, 2) }
+
+// SizeBroke says what was reached in a container that did not keep its bound on a metric, "" = it did.
+func SizeBroke(t *finding.SizeTrial, bounded string) string {
+	if t.Broken == nil {
+		return ""
+	}
+	switch t.Broken.Code {
+	case finding.BrokeBound:
+		m := metric.MetricOf(bounded)
+		if m == nil || t.Worst == nil {
+			return message.Clean(t.Broken.Bound) + " was not measured"
+		}
+		return m.Words + " " + m.Print([]*float64{t.Worst})[0]
+	case finding.BrokeErrors:
+		for i := range t.Runs {
+			if r := &t.Runs[i]; r.Errors > 0 {
+				return strconv.FormatInt(r.Errors, 10) + " of " + units.Plural(int(r.Ops+r.Errors), "request") + " failed: " +
+					message.Clean(r.Error)
+			}
+		}
+	case finding.BrokeLoad:
+		for i := range t.Runs {
+			if r := &t.Runs[i]; r.RPS != nil && r.Invalid == "" {
+				return "served " + units.Rate(*r.RPS) + "/s"
+			}
+		}
+	case finding.BrokeNothing:
+		for i := range t.Runs {
+			if r := &t.Runs[i]; r.Error != "" {
+				return message.Clean(r.Error)
+			}
+		}
+	}
+	return brokenText(t.Broken)
+}
+
+// SizeGoal describes what a container must keep; rate is in requests a second, nil = that of the load command.
+func SizeGoal(bound string, rate *float64) string {
+	goal := cmp.Or(message.Clean(bound), "all requests")
+	if rate != nil {
+		goal += " at " + units.Exact(*rate) + "/s"
+	}
+	return goal
+}
+
+// SizeTried returns the containers that an experiment tried as rows below their head.
+func SizeTried(d *finding.Size) [][]string {
+	f := d.Search
+	worst := "worst"
+	m := metric.MetricOf(f.Metric)
+	if m != nil {
+		worst += " " + m.Head
+	}
+	rows := [][]string{{"CPUs", "memory", "GOMEMLIMIT", "GOMAXPROCS", "price", "kept", "fresh", worst, ""}}
+	for i := range f.Tried {
+		t := &f.Tried[i]
+		fresh, figure, broke := "", "", ""
+		if t.Fresh != nil {
+			fresh = outOf(t.Fresh.Kept, t.Fresh.Of)
+		}
+		if m != nil && t.Worst != nil {
+			figure = m.Print([]*float64{t.Worst})[0]
+		}
+		if t.Broken != nil && (t.Broken.Code != finding.BrokeBound || t.Worst == nil) {
+			broke = SizeBroke(t, f.Metric)
+		}
+		note := joined("; ", when(f.Answer != nil && *f.Answer == i, "this one"), when(i == 0, "the roomiest, watched"),
+			when(t.Predicted, "predicted"), broke)
+		rows = append(rows, []string{units.Number(t.CPU), inBytes(t.Memory), number(t.GOMEMLIMIT, inBytes),
+			number(t.GOMAXPROCS, units.Number), Money(t.Price), outOf(t.Kept, t.Of), fresh, figure, note})
+	}
+	return rows
+}
+
+func outOf(kept, of int) string { return strconv.Itoa(kept) + " of " + strconv.Itoa(of) }
+
+// SizeRuns describes the runs of an experiment.
+func SizeRuns(f *finding.SizeSearch) string {
+	s := &f.Setup
+	return "runs of " + units.Seconds(s.Window) + " after " + units.Seconds(s.WarmUp) + " of load, " +
+		units.Seconds(s.Seconds) + " in all; load: " + message.Clean(cmp.Or(s.LoadCommand, s.URL))
+}

@@ -4,6 +4,7 @@ package content
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,11 +42,7 @@ func (s *Section) Figures(cells []finding.Cell, names []string) Grid {
 		if !s.shows(cells, m.Key) {
 			continue
 		}
-		values := make([]*float64, len(s.Cells))
-		for k, i := range s.Cells {
-			values[k] = m.Of(&cells[i])
-		}
-		column := m.Print(values)
+		column := m.Print(each(s.Cells, cells, m.Of))
 		if Measured(column) || m.Key == "throttled_ratio" {
 			head := metric.Heading(m.Key, s.Requests)
 			if m.Key == "p50_seconds" && (s.Users || s.Ramp) {
@@ -117,11 +114,11 @@ func (s *Section) varies(cells []finding.Cell) bool {
 }
 
 // Differences returns the table of comparisons: better, worse, the same, or not shown
-// (~), with one column per metric. Those of Go benchmarks have their own, see Benchmarks.
-func (s *Section) Differences(cells []finding.Cell, all []finding.Comparison) (Grid, bool) {
+// (~), with one column per metric; none without comparisons. Those of Go benchmarks have their own, see Benchmarks.
+func (s *Section) Differences(cells []finding.Cell, all []finding.Comparison) []Titled {
 	mine := slices.DeleteFunc(s.Comparisons(cells, all), ofBenchmark)
 	if len(mine) == 0 {
-		return Grid{}, false
+		return nil
 	}
 	g := s.keys(cells, false)
 	for _, key := range Compared(mine) {
@@ -140,31 +137,47 @@ func (s *Section) Differences(cells []finding.Cell, all []finding.Comparison) (G
 		}
 		g.Text(metric.Heading(key, s.Requests), column)
 	}
-	return g, true
+	return []Titled{{differencesTitle(cells, s, all), g}}
+}
+
+// Tables returns the tables below that of the figures.
+func (s *Section) Tables(cells []finding.Cell, all []finding.Comparison) []Titled {
+	return slices.Concat(s.Differences(cells, all), s.Courses(cells), s.Benchmarks(cells, all))
 }
 
 // Comparisons returns the comparisons of the section's cells in the metrics that its
 // tables show.
 func (s *Section) Comparisons(cells []finding.Cell, all []finding.Comparison) []finding.Comparison {
-	var mine []finding.Comparison
-	for _, c := range all {
-		if known(cells, c) && slices.Contains(s.Cells, c.Cell) && s.shows(cells, c.Metric) {
-			mine = append(mine, c)
-		}
-	}
-	return mine
+	return slices.DeleteFunc(slices.Clone(all), func(c finding.Comparison) bool {
+		return !known(cells, c) || !slices.Contains(s.Cells, c.Cell) || !s.shows(cells, c.Metric)
+	})
 }
 
 // Compared returns the metrics of comparisons, in the order of the columns above.
 func Compared(all []finding.Comparison) []string {
-	var keys []string
-	for _, c := range all {
-		if !slices.Contains(keys, c.Metric) {
-			keys = append(keys, c.Metric)
-		}
-	}
+	keys := distinct(units.Texts(all, func(c finding.Comparison) string { return c.Metric }))
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 	return keys
+}
+
+// distinct returns each text once, in the order of the first.
+func distinct(all []string) []string {
+	var out []string
+	for _, s := range all {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// each returns a figure of each cell of a part.
+func each(part []int, cells []finding.Cell, of func(*finding.Cell) *float64) []*float64 {
+	values := make([]*float64, len(part))
+	for k, i := range part {
+		values[k] = of(&cells[i])
+	}
+	return values
 }
 
 func place(key string) int {
@@ -191,8 +204,8 @@ func Outcome(c *finding.Comparison) string {
 	return units.ChangeBetween(c.Ratio, *c.Low, *c.High) + " " + message.Clean(c.Word)
 }
 
-// DifferencesTitle returns the heading of the differences.
-func DifferencesTitle(cells []finding.Cell, s *Section, all []finding.Comparison) string {
+// differencesTitle returns the heading of the differences.
+func differencesTitle(cells []finding.Cell, s *Section, all []finding.Comparison) string {
 	mine := s.Comparisons(cells, all)
 	low, high := mine[0].Pairs, mine[0].Pairs
 	for _, c := range mine {
@@ -207,11 +220,49 @@ func DifferencesTitle(cells []finding.Cell, s *Section, all []finding.Comparison
 
 // Baselines names the baselines of comparisons.
 func Baselines(cells []finding.Cell, all []finding.Comparison) string {
-	names := []string{}
-	for _, c := range all {
-		if name := ArmName(&cells[c.Baseline]); !slices.Contains(names, name) {
-			names = append(names, name)
+	names := units.Texts(all, func(c finding.Comparison) string { return ArmName(&cells[c.Baseline]) })
+	return Short(strings.Join(distinct(names), "; "), 30)
+}
+
+// kills returns the column of rounds with an OOM kill, with the interval of their
+// share: 4 of 20 [5.7, 44 %].
+func (s *Section) kills(cells []finding.Cell) (column []string, any bool) {
+	for _, i := range s.Cells {
+		c := &cells[i]
+		text := units.None
+		switch {
+		case c.Killed != nil:
+			iv := c.Killed.Ratio
+			text = fmt.Sprintf("%d of %d [%s, %s]", c.Killed.Rounds, c.Killed.Of, units.Trim(units.Figures(iv.Low*100, 2)),
+				units.Share(iv.High))
+			any = any || c.Killed.Rounds > 0
+		case c.OOMKills != nil && *c.OOMKills > 0: // an older document
+			text, any = units.Plural(int(*c.OOMKills), "kill"), true
 		}
+		column = append(column, text)
 	}
-	return Short(strings.Join(names, "; "), 30)
+	return column, any
+}
+
+// reported adds columns of the figures that programs printed. The suffix of a name
+// gives the unit: seconds, bytes, a ratio or a share.
+func (s *Section) reported(g *Grid, cells []finding.Cell, names []string) {
+	for _, name := range names {
+		values := each(s.Cells, cells, func(c *finding.Cell) *float64 {
+			if v, ok := c.Reported[name]; ok {
+				return &v
+			}
+			return nil
+		})
+		head, unit := name, metric.PerSecond
+		switch suffix := name[max(0, strings.LastIndexByte(name, '_')):]; suffix {
+		case "_seconds":
+			head, unit = strings.TrimSuffix(name, suffix), metric.Seconds // the unit says it
+		case "_bytes":
+			head, unit = strings.TrimSuffix(name, suffix), metric.Bytes
+		case "_ratio", "_share":
+			unit = metric.Ratio
+		}
+		g.Add(message.Clean(strings.ReplaceAll(head, "_", " ")), unit.Print(values))
+	}
 }

@@ -3,7 +3,9 @@
 package content
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,10 +21,11 @@ const maxCandidates = 8
 
 // SearchedFor describes a search: its objective, command, constraints and budget.
 func SearchedFor(d *finding.Tune) string {
-	text := "searched for the lowest " + Objective(d.Objective)
+	best := "lowest "
 	if d.Objective == "rps" {
-		text = "searched for the highest " + Objective(d.Objective)
+		best = "highest "
 	}
+	text := "searched for the " + best + Objective(d.Objective)
 	if len(d.Command) > 0 {
 		text += " of " + Short(message.Clean(strings.Join(d.Command, " ")), 50)
 	}
@@ -37,73 +40,46 @@ func SearchedFor(d *finding.Tune) string {
 
 // Objective returns the objective of a search in words.
 func Objective(name string) string {
-	switch name {
-	case "cpu", "":
-		return metric.Called(metric.CPU)
-	case "rps", "p99", "wall":
-		return metric.Called(map[string]string{"rps": metric.RPS, "p99": metric.P99, "wall": metric.Wall}[name])
-	}
-	return message.Clean(name)
+	keys := map[string]string{"": metric.CPU, "cpu": metric.CPU, "rps": metric.RPS, "p99": metric.P99, "wall": metric.Wall}
+	return metric.Called(cmp.Or(keys[name], name))
 }
 
 func Space(d *finding.Tune) Grid {
-	var names, values []string
+	var rows [][]string
 	for _, f := range d.Space {
-		var v []string
-		for _, x := range f.Values {
-			v = append(v, metric.ValueText(f.Knob, x))
-		}
-		names, values = append(names, message.Clean(f.Knob)), append(values, strings.Join(v, ", "))
+		values := units.Texts(f.Values, func(v string) string { return metric.ValueText(f.Knob, v) })
+		rows = append(rows, []string{f.Knob, strings.Join(values, ", ")})
 	}
-	var g Grid
-	g.Key("knob", names)
-	g.Text("values tried", values)
-	return g
+	return GridOf([]string{"knob", "values tried"}, rows).as("kt")
 }
 
 func Stages(d *finding.Tune) Grid {
-	var names, runs, time, on []string
+	var rows [][]string
 	for _, s := range d.Stages {
-		names, runs, time = append(names, StageName(&s)), append(runs, strconv.Itoa(s.Runs)), append(time, Whole(s.Seconds))
-		kept := []string{}
-		for _, i := range s.Kept {
-			if i >= 0 && i < len(d.Cells) {
-				kept = append(kept, ArmName(&d.Cells[i]))
-			}
+		kept := slices.DeleteFunc(slices.Clone(s.Kept), func(i int) bool { return i < 0 || i >= len(d.Cells) })
+		on := units.None
+		if len(kept) > 0 {
+			on = ArmName(&d.Cells[kept[0]])
 		}
-		text := units.None
-		switch {
-		case len(kept) == 1:
-			text = kept[0]
-		case len(kept) > 1:
-			text = units.Plural(len(kept), "setting") + ", first " + kept[0]
+		if len(kept) > 1 {
+			on = units.Plural(len(kept), "setting") + ", first " + on
 		}
-		on = append(on, text)
+		rows = append(rows, []string{StageName(&s), strconv.Itoa(s.Runs), Whole(s.Seconds), on})
 	}
-	var g Grid
-	g.Key("measured", names)
-	g.Add("runs", runs)
-	g.Add("time", time)
-	g.Text("goes on", on)
-	return g
+	return GridOf([]string{"measured", "runs", "time", "goes on"}, rows).as("knnt")
+}
+
+// stageNames describe stages for readers.
+var stageNames = map[string]string{
+	"baseline": "the default", "plan": "snug's plan", "pace": "the default at length, and every knob changed",
+	"screen": "the settings", "confirm": "the leader, on fresh runs",
 }
 
 // StageName describes a stage for readers.
 func StageName(s *finding.Stage) string {
-	name := message.Clean(s.Name)
-	switch number, ok := strings.CutPrefix(name, "halve "); {
-	case ok:
+	name := cmp.Or(stageNames[s.Name], message.Clean(s.Name))
+	if number, ok := strings.CutPrefix(name, "halve "); ok {
 		name = "the best " + number + " again"
-	case name == "baseline":
-		name = "the default"
-	case name == "plan":
-		name = "snug's plan"
-	case name == "pace":
-		name = "the default at length, and every knob changed"
-	case name == "screen":
-		name = "the settings"
-	case name == "confirm":
-		name = "the leader, on fresh runs"
 	}
 	if s.Short {
 		name += ", cut short by the budget"
@@ -155,82 +131,56 @@ func differing(a, b finding.Arm) int {
 
 // Candidates returns the settings that got furthest, best first, and the default.
 func Candidates(d *finding.Tune) (Section, bool) {
-	var part []int
-	take := func(i int) {
+	var order, part []int
+	for _, s := range slices.Backward(d.Stages) {
+		order = append(order, s.Kept...)
+	}
+	order = append(order, d.Front...)
+	for i := range d.Cells {
+		order = append(order, i)
+	}
+	for _, i := range order {
 		if i >= 0 && i < len(d.Cells) && !slices.Contains(part, i) && len(d.Cells[i].Rounds) > 0 {
 			part = append(part, i)
 		}
 	}
-	for _, s := range slices.Backward(d.Stages) {
-		for _, i := range s.Kept {
-			take(i)
-		}
-	}
-	for _, i := range d.Front {
-		take(i)
-	}
-	for i := range d.Cells {
-		take(i)
-	}
-	if len(part) > maxCandidates {
-		part = part[:maxCandidates]
-	}
-	for i := range d.Cells {
-		if slices.Contains(d.Cells[i].Labels, "default") {
-			take(i)
-		}
-	}
+	n := min(len(part), maxCandidates)
+	rest := slices.DeleteFunc(part[n:], func(i int) bool { return !slices.Contains(d.Cells[i].Labels, labelDefault) })
+	part = append(part[:n:n], rest...)
 	if len(part) == 0 {
 		return Section{}, false
 	}
 	return NewSection(d.Cells, part), true
 }
 
-func Effects(d *finding.Tune) Grid {
-	var names, values, ratios, runs []string
+// Effects returns the table of what the values of knobs do.
+func Effects(d *finding.Tune) Titled {
+	var rows [][]string
 	last := ""
 	for _, e := range d.Effects {
-		name := message.Clean(e.Knob)
-		if name == last {
-			name = ""
-		} else {
-			last = name
+		name := ""
+		if e.Knob != last {
+			name, last = e.Knob, e.Knob
 		}
-		names, values, ratios = append(names, name), append(values, metric.ValueText(e.Knob, e.Value)), append(ratios, units.Change(e.Ratio))
-		runs = append(runs, OrNone(strconv.Itoa(RunsOf(d, &e)), RunsOf(d, &e) == 0))
+		n := RunsOf(d, &e)
+		rows = append(rows, []string{name, metric.ValueText(e.Knob, e.Value), units.Change(e.Ratio), OrNone(strconv.Itoa(n), n == 0)})
 	}
-	var g Grid
-	g.Key("knob", names)
-	g.Key("value", values)
-	g.Add("effect", ratios)
-	g.Add("runs", runs)
-	return g
+	return Titled{"what each value does to " + Objective(d.Objective) +
+		", averaged over the others: estimates from few runs, without intervals",
+		GridOf([]string{"knob", "value", "effect", "runs"}, rows).as("kknn")}
 }
-
-// Estimates explains effects.
-const Estimates = "estimates from few runs, without intervals"
 
 // RunsOf returns the number of valid runs with one value of a knob; 0 for an unknown knob.
 func RunsOf(d *finding.Tune, e *finding.Effect) int {
 	n := 0
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		value := ""
-		switch e.Knob {
-		case "GOMAXPROCS":
-			value = c.GOMAXPROCS
-		case "GOGC":
-			value = c.GOGC
-		case "GOMEMLIMIT":
-			value = c.GOMEMLIMIT
-		case "burst": // 0 is unset
-			if value = strconv.FormatInt(c.Burst, 10); c.Burst == 0 && e.Value == "" {
-				value = ""
-			}
-		default:
-			return 0
+		burst := strconv.FormatInt(c.Burst, 10)
+		if c.Burst == 0 && e.Value == "" { // 0 is unset
+			burst = ""
 		}
-		if value == e.Value {
+		values := map[string]string{"GOMAXPROCS": c.GOMAXPROCS, "GOGC": c.GOGC, "GOMEMLIMIT": c.GOMEMLIMIT, "burst": burst}
+		if value, known := values[e.Knob]; known && value == e.Value {
 			n += Counted(c)
 		}
 	}
@@ -264,10 +214,8 @@ func Costs(d *finding.Tune) string {
 		return ""
 	}
 	text := "worse with it: " + strings.Join(all, "; ")
-	for _, w := range d.Warnings {
-		if w.Code == tradeWarning {
-			return text + " [" + tradeWarning + "]"
-		}
+	if slices.ContainsFunc(d.Warnings, isTrade) {
+		text += " [" + tradeWarning + "]"
 	}
 	return text
 }
@@ -275,29 +223,14 @@ func Costs(d *finding.Tune) string {
 // tradeWarning is the id of the warning that Costs replaces.
 const tradeWarning = "tune-trade"
 
+func isTrade(w finding.Warning) bool { return w.Code == tradeWarning }
+
 // OtherWarnings returns the warnings that Costs does not cover.
 func OtherWarnings(d *finding.Tune) []finding.Warning {
 	if Costs(d) == "" {
 		return d.Warnings
 	}
-	var rest []finding.Warning
-	for _, w := range d.Warnings {
-		if w.Code != tradeWarning {
-			rest = append(rest, w)
-		}
-	}
-	return rest
-}
-
-// ConfirmSection returns the settings of a confirmation: the leader, its baseline, and the
-// leader without each of its knobs.
-func ConfirmSection(c *finding.Confirm) Section {
-	cells := Confirmed(c)
-	part := make([]int, len(cells))
-	for i := range part {
-		part[i] = i
-	}
-	return NewSection(cells, part)
+	return slices.DeleteFunc(slices.Clone(d.Warnings), isTrade)
 }
 
 func TuneNotes(d *finding.Tune) []string {
@@ -307,8 +240,9 @@ func TuneNotes(d *finding.Tune) []string {
 	}
 	cells := WithConfirmation(d)
 	if d.Confirm != nil {
-		s := ConfirmSection(d.Confirm)
-		notes = append(notes, s.notShown(Confirmed(d.Confirm), d.Confirm.Comparisons, false)...)
+		confirmed := Confirmed(d.Confirm)
+		s := SectionOf(confirmed)
+		notes = append(notes, s.notShown(confirmed, d.Confirm.Comparisons, false)...)
 	}
 	notes = append(notes, runNotes(cells)...)
 	notes = append(notes, askedNote(cells)...)
@@ -323,4 +257,81 @@ func Forms(e *finding.Environment) []Form {
 		all = append(all, Form{"Go, in package main", e.Go})
 	}
 	return all
+}
+
+// lastKnob matches the last knob of a pruned setting and its value, sizeWithin a size in a reason.
+var (
+	lastKnob   = regexp.MustCompile(`([A-Za-z]+)=([^= ,]+)$`)
+	sizeWithin = regexp.MustCompile(` of [0-9.]+ ?([KMGT]i?)?B\b`)
+)
+
+// lastValue returns the last knob of a pruned setting, and its value; "" if it does not end in one.
+func lastValue(what string) (knob, value string) {
+	if m := lastKnob.FindStringSubmatch(what); m != nil {
+		return m[1], m[2]
+	}
+	return "", ""
+}
+
+// PrunedGroups returns the settings that a search did not try. Settings whose reasons differ
+// only in numbers are grouped.
+func PrunedGroups(all []finding.Pruned) []finding.Pruned {
+	type group struct {
+		key     string
+		members []finding.Pruned
+	}
+	var groups []group
+next:
+	for _, x := range all {
+		knob, _ := lastValue(x.What)
+		key := knob + ": " + withoutFigures(x.Why)
+		for i := range groups {
+			if knob != "" && groups[i].key == key {
+				groups[i].members = append(groups[i].members, x)
+				continue next
+			}
+		}
+		groups = append(groups, group{key, []finding.Pruned{x}})
+	}
+	var out []finding.Pruned
+	for _, g := range groups {
+		if len(g.members) == 1 {
+			out = append(out, finding.Pruned{What: metric.Readable(g.members[0].What), Why: metric.Readable(g.members[0].Why)})
+			continue
+		}
+		why, settings := g.members[0].Why, 0
+		var low, high string
+		for _, x := range g.members {
+			if x.Why != g.members[0].Why {
+				why = sizeWithin.ReplaceAllString(g.members[0].Why, "") // it differs for each setting
+			}
+			settings += 1 + strings.Count(x.What, ", ") // GOGC=50, 100 with GOMEMLIMIT=179MiB
+			_, v := lastValue(x.What)
+			if low == "" || magnitude(v) < magnitude(low) {
+				low = v
+			}
+			if high == "" || magnitude(v) > magnitude(high) {
+				high = v
+			}
+		}
+		knob, _ := lastValue(g.members[0].What)
+		what := units.Plural(settings, "setting") + " with " + knob + " " + metric.ValueText(knob, low)
+		if high != low {
+			what += " to " + metric.ValueText(knob, high)
+		}
+		out = append(out, finding.Pruned{What: message.Clean(what), Why: metric.Readable(why)})
+	}
+	return out
+}
+
+// magnitude returns the value of a knob as a number for sorting; 0 for a word.
+func magnitude(v string) float64 {
+	if n, ok := units.ParseGoBytes(v); ok {
+		return float64(n)
+	}
+	x, err := strconv.ParseFloat(v, 64)
+	if err != nil {
+		return 0
+	}
+	return x
 }

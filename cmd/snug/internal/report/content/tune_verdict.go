@@ -3,6 +3,7 @@
 package content
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -50,17 +51,18 @@ func (w searchWords) verdict() string {
 	case finding.NothingElse:
 		why = "there is nothing else to try"
 	case finding.NoneHolds:
-		why = "nothing that was tried holds " + w.bounds()
+		why = "nothing that was tried holds " + cmp.Or(strings.Join(w.j.Bounds, ", "), "without failures")
 	case finding.NoneBetter:
 		why = "nothing that was tried does better in " + what
 	case finding.LeaderBroke:
-		why = w.leader() + " led the search, but on fresh runs: " + w.broken()
+		why = w.leader() + " led the search, but on fresh runs: " + brokenText(w.j.Broken)
 	default:
 		why = fmt.Sprintf("%s led the search, and on fresh runs no gain beyond %s was shown (%s)",
 			w.leader(), units.Share(w.j.Margin), w.change())
 	}
 	if w.j.Open > 0 {
-		why += fmt.Sprintf("; runs of two settings differ by %s, so a gain up to %s is not ruled out", units.About(w.j.Noise), units.About(w.j.Open))
+		why += fmt.Sprintf("; runs of two settings differ by %s, so a gain up to %s is not ruled out",
+			units.About(w.j.Noise), units.About(w.j.Open))
 		if w.Needed > 0 {
 			why += ": give it --budget " + strconv.Itoa(int(math.Ceil(w.Needed/60))) + "m"
 		}
@@ -95,7 +97,7 @@ func (w searchWords) set() string {
 		return text + w.price()
 	}
 	if w.j.Broken != nil {
-		return set + w.change() + ", and it holds where " + w.base() + " does not: " + w.broken()
+		return set + w.change() + ", and it holds where " + w.base() + " does not: " + brokenText(w.j.Broken)
 	}
 	return set + w.change()
 }
@@ -104,11 +106,12 @@ func (w searchWords) set() string {
 func (w searchWords) unbeaten() string {
 	lead := searchedSetting(w.Cells[*w.j.Leader].Arm)
 	if w.j.Broken != nil {
-		return lead + " led the search, but on fresh runs: " + w.broken()
+		return lead + " led the search, but on fresh runs: " + brokenText(w.j.Broken)
 	}
-	text := fmt.Sprintf("%s led the search, and on fresh runs no gain beyond %s over it was shown", lead, units.Share(w.j.Margin))
+	text := lead + " led the search, and on fresh runs no gain beyond " + units.Share(w.j.Margin) + " over it was shown"
 	if l := w.j.Led; l != nil {
-		text += fmt.Sprintf(" (%s %s, %s)", metric.Called(w.Verdict.Metric), units.ChangeSaid(l.Ratio, l.Low, l.High), units.Plural(l.Pairs, "paired round"))
+		text += fmt.Sprintf(" (%s %s, %s)", metric.Called(w.Verdict.Metric), units.ChangeSaid(l.Ratio, l.Low, l.High),
+			units.Plural(l.Pairs, "paired round"))
 	}
 	return text
 }
@@ -122,8 +125,7 @@ func (w searchWords) comparedWith() string {
 	other := w.base()
 	if w.j.Against != nil {
 		c := &w.Cells[*w.j.Against]
-		other = searchedSetting(c.Arm)
-		if slices.Contains(c.Labels, labelSnug) {
+		if other = searchedSetting(c.Arm); slices.Contains(c.Labels, labelSnug) {
 			other = "snug's plan (" + other + ")"
 		}
 	}
@@ -199,8 +201,6 @@ func (w searchWords) price() string {
 	return ", for " + units.List(costs)
 }
 
-func (w searchWords) broken() string { return brokenText(w.j.Broken) }
-
 // brokenText describes the requirement that is not met.
 func brokenText(b *finding.Broken) string {
 	switch b.Code {
@@ -209,21 +209,11 @@ func brokenText(b *finding.Broken) string {
 	case finding.BrokeWorse:
 		return metric.Called(b.Bound) + " is worse"
 	}
-	if text, ok := map[string]string{
+	return cmp.Or(map[string]string{
 		finding.BrokeMemory:  "OOM-killed",
 		finding.BrokeRuns:    "no run that counts",
 		finding.BrokeErrors:  "more errors than the baseline",
 		finding.BrokeLoad:    "did not serve the offered load",
 		finding.BrokeNothing: "it finished nothing in a run",
-	}[b.Code]; ok {
-		return text
-	}
-	return b.Code
-}
-
-func (w searchWords) bounds() string {
-	if len(w.j.Bounds) == 0 {
-		return "without failures"
-	}
-	return strings.Join(w.j.Bounds, ", ")
+	}[b.Code], b.Code)
 }

@@ -13,16 +13,15 @@ import (
 )
 
 // unshown returns the sentence for one thing that the experiment cannot show.
-func (w words) unshown(u *finding.Unshown) string {
+func (w words) unshown(u finding.Unshown) string {
 	here := units.CPUs(float64(u.CPUs)) + " here: "
 	switch u.Code {
 	case finding.UnshownRuns:
-		return uncountedText(u)
+		return uncountedText(&u)
 	case finding.UnshownStalls:
-		var says []string
-		for _, s := range u.Stalls {
-			says = append(says, fmt.Sprintf("%s ms for N=%d", units.Two(s.Seconds*1000), s.Threads))
-		}
+		says := units.Texts(u.Stalls, func(s finding.StallOf) string {
+			return fmt.Sprintf("%s ms for N=%d", units.Two(s.Seconds*1000), s.Threads)
+		})
 		return here + fmt.Sprintf("stalls of N>%d threads cannot be shown; the law T(1-q/N) says %s at a quota of %s",
 			u.CPUs, units.List(says), quotaText(u.Quotas))
 	case finding.UnshownThrottle:
@@ -56,10 +55,7 @@ func (w words) unshown(u *finding.Unshown) string {
 	case finding.UnshownHeadroom:
 		return fmt.Sprintf("%s %s of closed-loop capacity used %.2f CPUs: this load is saturation", at, c.Load, u.Used)
 	case finding.UnshownQueue:
-		var settings []string
-		for _, i := range u.Cells {
-			settings = append(settings, metric.SettingText(w.cells[i].Arm))
-		}
+		settings := units.Texts(u.Cells, func(i int) string { return metric.SettingText(w.cells[i].Arm) })
 		whose := "its"
 		if len(settings) > 1 {
 			whose = "their"
@@ -108,13 +104,11 @@ func uncountedText(u *finding.Unshown) string {
 // lawText compares the measured stalls with the law.
 func lawText(l *finding.StallTest) string {
 	far := units.About(math.Round(math.Abs(l.Off)*1000) / 1000)
-	text := fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N) in each of %d settings", far, l.Settings)
-	if l.Settings == 1 {
-		text = fmt.Sprintf("the median gap is within %s of the stall law T(1-q/N)", far)
-	}
+	text := "the median gap is within " + far + " of the stall law T(1-q/N)"
 	if math.Abs(l.Off) > 0.25 {
-		text = fmt.Sprintf("the median gap differs from the stall law T(1-q/N) by up to %s: other programs probably "+
-			"used the CPUs", far)
+		text = "the median gap differs from the stall law T(1-q/N) by up to " + far + ": other programs probably used the CPUs"
+	} else if l.Settings != 1 {
+		text += fmt.Sprintf(" in each of %d settings", l.Settings)
 	}
 	if l.Free > 0 {
 		text += fmt.Sprintf("; in %d more the quota is enough for all threads", l.Free)
@@ -122,21 +116,11 @@ func lawText(l *finding.StallTest) string {
 	return text
 }
 
-func quotaText(quotas []float64) string {
-	var parts []string
-	for _, q := range quotas {
-		parts = append(parts, units.CPUs(q))
-	}
-	return units.ListBy(parts, "or")
-}
+func quotaText(quotas []float64) string { return units.ListBy(units.Texts(quotas, units.CPUs), "or") }
 
 // ratesText lists requests per second.
 func ratesText(rates []float64) string {
-	var parts []string
-	for _, r := range rates {
-		parts = append(parts, units.Trim(units.Figures(r, 3))+"/s")
-	}
-	return units.List(parts)
+	return units.List(units.Texts(rates, func(r float64) string { return units.Trim(units.Figures(r, 3)) + "/s" }))
 }
 
 // whereCell describes the container of a cell: "at 0.5 CPUs", with the workload if

@@ -26,10 +26,7 @@ func Say(v *finding.BenchVerdict, cells []finding.Cell) {
 		return
 	}
 	v.Text = w.verdict()
-	v.Cannot = []string{}
-	for i := range v.Unshown {
-		v.Cannot = append(v.Cannot, w.unshown(&v.Unshown[i]))
-	}
+	v.Cannot = units.Texts(v.Unshown, w.unshown)
 }
 
 // words makes the sentences of a verdict.
@@ -54,10 +51,7 @@ func (w words) verdict() string {
 		if w.Metric != "" {
 			text = "no verdict: " + metric.Called(w.Metric) + " was not measured side by side"
 		}
-		if lost := w.uncounted(); lost != "" {
-			text += "; " + lost
-		}
-		return text
+		return strings.TrimSuffix(text+"; "+w.uncounted(), "; ")
 	}
 	if len(w.Judged) == 1 {
 		return w.one(&w.Judged[0])
@@ -76,7 +70,7 @@ func (w words) one(j *finding.Judged) string {
 	case finding.TooFew:
 		text = "no verdict: " + tooFew(j)
 	default:
-		text = w.keep(j) + ": " + w.why(j)
+		text = "keep " + w.base(j.Baseline) + ": " + w.why(j)
 	}
 	return text + w.sameValue(j)
 }
@@ -138,13 +132,11 @@ func tooFew(j *finding.Judged) string {
 // why returns the reason to keep the baseline.
 func (w words) why(j *finding.Judged) string {
 	if j.Code == finding.Traded {
-		but := ""
+		text := w.setting(j, *j.Setting) + " " + w.phrase(j, j.Gain, true) + " but "
 		if j.Failing != nil {
-			but = w.failure(j, j.Failing)
-		} else {
-			but = w.phrase(j, &j.Costs[0], false)
+			return text + w.failure(j, j.Failing) + ": a trade, not a win"
 		}
-		return w.setting(j, *j.Setting) + " " + w.phrase(j, j.Gain, true) + " but " + but + ": a trade, not a win"
+		return text + w.phrase(j, &j.Costs[0], false) + ": a trade, not a win"
 	}
 	text := "nothing measured beats it beyond noise" + compared(j.Settings, j.Rounds)
 	if f := j.Failing; f != nil {
@@ -158,9 +150,6 @@ func (w words) why(j *finding.Judged) string {
 	}
 	return text
 }
-
-// keep returns "keep the default (GOMAXPROCS=2)".
-func (w words) keep(j *finding.Judged) string { return "keep " + w.base(j.Baseline) }
 
 // base returns a baseline with its values: "the default (GOMAXPROCS=2)".
 func (w words) base(cell int) string {
@@ -203,10 +192,7 @@ func (w words) notExcluded() string {
 			bad, how = c.Low, "lower"
 		}
 		text := metric.CalledOf(c.Metric, &w.cells[c.Cell]) + ofWhich(&r.Comparison) + " could be up to " +
-			units.About(math.Abs(*bad-1)) + " " + how
-		if j.Loads > 1 {
-			text += " " + under(w.cells[c.Cell].Load)
-		}
+			units.About(math.Abs(*bad-1)) + " " + how + w.under(j, c.Cell)
 		if len(w.Judged) > 1 {
 			text += " " + w.where(j)
 		}
@@ -273,32 +259,27 @@ func (w words) where(j *finding.Judged) string {
 // failure says how a cell fails, and under which load if there are several: "is OOM-killed
 // in 3 of 7 rounds".
 func (w words) failure(j *finding.Judged, f *finding.Failure) string {
-	arm := w.cells[f.Cell].Arm
-	text := ""
+	text, in := "", fmt.Sprintf(" in %d of %s", f.Rounds, units.Plural(f.Of, "round"))
 	switch {
 	case f.Code == finding.FailsMemory:
-		text = fmt.Sprintf("is OOM-killed in %d of %s", f.Rounds, units.Plural(f.Of, "round"))
+		text = "is OOM-killed" + in
 	case f.Code == finding.FailsResult && f.Rounds < f.Of:
-		text = fmt.Sprintf("has no result in %d of %s", f.Rounds, units.Plural(f.Of, "round"))
+		text = "has no result" + in
 	case f.Code == finding.FailsResult:
 		text = "has no result"
 	default:
 		text = "fails " + units.About(f.Ratio) + " of its " + metric.Operation(&w.cells[f.Cell]) + "s"
 	}
-	if j.Loads > 1 {
-		text += " " + under(arm.Load)
-	}
-	return text
+	return text + w.under(j, f.Cell)
 }
 
 // phrase puts a comparison in words: "costs 12 % (8 to 14 %) less CPU per request", with
 // the load if there are several.
 func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) string {
-	arm := w.cells[p.Cell].Arm
 	size := units.About(math.Abs(p.Ratio - 1))
 	if interval && p.Low != nil && p.High != nil {
 		a, b := math.Abs(*p.Low-1), math.Abs(*p.High-1)
-		size += fmt.Sprintf(" (%s to %s)", strings.TrimSuffix(units.About(min(a, b)), " %"), units.About(max(a, b)))
+		size += " (" + strings.TrimSuffix(units.About(min(a, b)), " %") + " to " + units.About(max(a, b)) + ")"
 	}
 	less, lower := " more", " higher"
 	if p.Ratio < 1 {
@@ -319,10 +300,7 @@ func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) s
 	case metric.P50, metric.P99:
 		text = "has a " + size + lower + " " + metric.Called(p.Metric)
 	}
-	if j.Loads > 1 {
-		text += " " + under(arm.Load)
-	}
-	return text
+	return text + w.under(j, p.Cell)
 }
 
 // inBenchmark says which benchmark a comparison is of, if there are several.
@@ -350,18 +328,21 @@ func ofWhich(p *finding.Comparison) string {
 	return " of " + message.Clean(p.Benchmark)
 }
 
-// under puts a load in words.
-func under(load string) string {
-	if text, ok := rampText(load); ok {
-		return "in a " + text
-	}
+// under puts the load of a cell in words, if there are several.
+func (w words) under(j *finding.Judged, cell int) string {
+	load := w.cells[cell].Load
+	ramp, isRamp := rampText(load)
 	switch {
+	case j.Loads < 2:
+		return ""
+	case isRamp:
+		return " in a " + ramp
 	case strings.HasSuffix(load, "users"):
-		return "with " + load
+		return " with " + load
 	case strings.HasSuffix(load, "%"):
-		return "at " + load + " load"
+		return " at " + load + " load"
 	case strings.HasSuffix(load, "/s"):
-		return "at " + load
+		return " at " + load
 	}
-	return "when " + load
+	return " when " + load
 }

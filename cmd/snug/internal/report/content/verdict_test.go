@@ -63,7 +63,7 @@ func TestSay(t *testing.T) {
 			"P99 could be up to 80 % higher, tails were not measured"},
 		{"under one of several loads", one(finding.Judged{Code: finding.Won, Loads: 2, Setting: new(1), Gain: cpu}),
 			"GOMAXPROCS=1 costs 12 % (8 to 14 %) less CPU per request at 50% load than the default, GOMAXPROCS=2"},
-		{"one that is spared", one(finding.Judged{Code: finding.Spared, Setting: new(1), Fails: killed, Costs: []finding.Comparison{tail}}),
+		{"one that is spared", one(finding.Judged{Code: finding.Spared, Baseline: 1, Setting: new(1), Fails: killed, Costs: []finding.Comparison{tail}}),
 			"the default is OOM-killed in 3 of 7 rounds; GOMAXPROCS=1 is not, but has a 50 % higher P99"},
 		{"a trade", one(finding.Judged{Code: finding.Traded, Setting: new(1), Gain: cpu, Costs: []finding.Comparison{tail}}),
 			"keep the default (GOMAXPROCS=2): GOMAXPROCS=1 costs 12 % (8 to 14 %) less CPU per request but has a 50 % higher P99: a trade, not a win"},

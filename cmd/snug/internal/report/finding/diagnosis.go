@@ -81,13 +81,26 @@ func Gravest(found []Finding) *Finding {
 
 // Worst returns the highest severity of the findings; "" without findings.
 func Worst(found []Finding) Severity {
-	var worst Severity
-	for _, f := range found {
-		if f.Severity.Level() > worst.Level() {
-			worst = f.Severity
+	return worst(found, func(f *Finding) Severity { return f.Severity })
+}
+
+func worst[T any](all []T, of func(*T) Severity) (most Severity) {
+	for i := range all {
+		if s := of(&all[i]); s.Level() > most.Level() {
+			most = s
 		}
 	}
-	return worst
+	return most
+}
+
+// Warned counts those whose severity is a warning or worse.
+func Warned[T any](all []T, of func(*T) Severity) (n int) {
+	for i := range all {
+		if of(&all[i]).Level() >= SeverityWarning.Level() {
+			n++
+		}
+	}
+	return n
 }
 
 // PS lists the Go processes of a machine.
@@ -167,13 +180,7 @@ type Doctor struct {
 
 // Worst returns the highest severity among the findings of all targets; "" without any.
 func (d *Doctor) Worst() Severity {
-	var worst Severity
-	for i := range d.Targets {
-		if s := Worst(d.Targets[i].Findings); s.Level() > worst.Level() {
-			worst = s
-		}
-	}
-	return worst
+	return worst(d.Targets, func(t *Examined) Severity { return Worst(t.Findings) })
 }
 
 // Examined is one target with its facts and findings.

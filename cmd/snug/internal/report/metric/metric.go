@@ -6,6 +6,9 @@
 package metric
 
 import (
+	"math"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -199,3 +202,129 @@ func errorsOf(r *finding.Run) *float64 {
 func Durations(v []*float64) []string { return units.Column(v, units.Times) }
 func Amounts(v []*float64) []string   { return units.Column(v, units.Sizes) }
 func Shares(v []*float64) []string    { return units.Each(v, units.Share) }
+
+// Benchmark starts the keys of the metrics of Go benchmarks. The rest is the unit as the
+// benchmark prints it, which may be one of its own: benchmark.ns/op, benchmark.hits/op.
+const Benchmark = "benchmark."
+
+// BenchTime is the metric in which settings of Go benchmarks are judged.
+const BenchTime = Benchmark + "ns/op"
+
+// benchmark returns the metric of a unit. Its figure is the geometric mean over the
+// benchmarks that have the unit.
+func benchmark(unit string) *Metric {
+	m := &Metric{
+		Key: Benchmark + unit, Head: message.Clean(unit), Words: message.Clean(unit), More: strings.HasSuffix(unit, "/s"),
+		Of:  func(c *cell) *float64 { return geomean(c.Benchmarks, unit) },
+		Run: func(r *run) *float64 { return geomean(r.Benchmarks, unit) },
+	}
+	switch unit {
+	case "ns/op":
+		m.Words, m.Unit = "time per operation", Nanoseconds
+	case "B/op":
+		m.Words, m.Unit = "allocated memory per operation", Bytes
+	case "allocs/op":
+		m.Words = "allocations per operation"
+	}
+	return m
+}
+
+// Directed reports whether it is known which direction of a metric is better. A unit of a
+// benchmark's own may be a cost or a gain.
+func (m *Metric) Directed() bool {
+	unit, ok := strings.CutPrefix(m.Key, Benchmark)
+	return !ok || m.More || unit == "ns/op" || unit == "B/op" || unit == "allocs/op"
+}
+
+func geomean(all []finding.BenchFigure, unit string) *float64 {
+	sum, n := 0.0, 0.0
+	for _, f := range all {
+		if f.Unit == unit && f.Value > 0 {
+			sum, n = sum+math.Log(f.Value), n+1
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return new(math.Exp(sum / n))
+}
+
+// metricWords replaces the keys of metrics in a text by their words. Keys without "_" stay.
+var metricWords = func() *strings.Replacer {
+	var pairs []string
+	for _, m := range Metrics {
+		if strings.Contains(m.Key, "_") {
+			pairs = append(pairs, m.Key, m.Words)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// Readable makes a sentence from a document safe and readable, with metrics in words
+// and sizes in suitable units.
+func Readable(s string) string { return humanBytes(metricWords.Replace(message.Clean(s))) }
+
+// sizeInBytes matches sizes in Go's syntax, such as 104857600B, which are too long to compare at a glance.
+var sizeInBytes = regexp.MustCompile(`\b[0-9]{4,18}B\b`)
+
+func humanBytes(s string) string {
+	return sizeInBytes.ReplaceAllStringFunc(s, func(size string) string {
+		n, err := strconv.ParseInt(strings.TrimSuffix(size, "B"), 10, 64)
+		if err != nil {
+			return size
+		}
+		return units.Bytes(n)
+	})
+}
+
+// LimitText formats a GOMEMLIMIT for people; the exact text is in the forms to
+// paste. Without a unit it counts bytes.
+func LimitText(v string) string {
+	if _, err := strconv.ParseInt(v, 10, 64); err == nil {
+		v += "B"
+	}
+	return humanBytes(message.Clean(v))
+}
+
+// ValueText formats the value of a knob for people.
+func ValueText(knob, v string) string {
+	switch {
+	case v == "":
+		return "unset"
+	case knob == "GOMEMLIMIT":
+		return LimitText(v)
+	case knob == "burst":
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil && n > 0 {
+			return units.Duration(float64(n) / 1e6)
+		} else if err == nil && n == 0 {
+			return "unset"
+		}
+	}
+	return message.Clean(v)
+}
+
+// GoDefault is the name of a setting without variables.
+const GoDefault = "Go's default"
+
+// SettingText formats the setting of an arm: GOMAXPROCS=1 GOGC=400, or Go's default.
+func SettingText(a finding.Arm) string {
+	var parts []string
+	for _, v := range []struct{ name, value string }{
+		{"GOMAXPROCS", a.GOMAXPROCS}, {"GOGC", a.GOGC}, {"GOMEMLIMIT", a.GOMEMLIMIT},
+	} {
+		if v.value != "" {
+			parts = append(parts, v.name+"="+v.value)
+		}
+	}
+	parts = append(parts, a.Vars.List()...)
+	if a.Burst > 0 {
+		parts = append(parts, "burst "+units.Two(float64(a.Burst)/1000)+" ms")
+	}
+	if a.Replicas > 1 {
+		parts = append(parts, "in "+units.Plural(a.Replicas, "container"))
+	}
+	if len(parts) == 0 {
+		return GoDefault
+	}
+	return strings.Join(parts, " ")
+}

@@ -15,7 +15,7 @@ import (
 // sizeView returns the page of the container that a program needs: by what was seen of it, or by an
 // experiment.
 func sizeView(d *finding.Size) *view {
-	verdict, price, not := content.SizeVerdict(d), "Price: "+content.SizePrice(d)+".", "Not seen: "
+	verdict, price, not := content.SizeVerdict(d), "Price: "+content.SizePrice(&d.Price)+".", "Not seen: "
 	v := &view{shell: shell{Kind: "size", Title: "snug size: " + verdict, Verdict: verdict, Next: d.Next},
 		File: "snug-size.json.gz"}
 	if d.Go != nil {
@@ -25,14 +25,15 @@ func sizeView(d *finding.Size) *view {
 		v.Environ = []content.Form{{Name: "Kubernetes, in a container", Text: patch}}
 	}
 	if d.Search == nil || d.Search.Shown {
+		values := content.SizeValues(d)
 		v.Parts = append(v.Parts, Part{Title: "What it needs", Tables: []table{worded("The answer, each value with its "+
-			"reason; has is as it is now", content.SizeValuesHead, content.SizeValues(d))}})
+			"reason; has is as it is now", values[0], values[1:])}})
 	}
 	if d.Search != nil {
 		not = "Not shown: "
-		head, rows := content.SizeTried(d)
+		tried := content.SizeTried(d)
 		v.Parts = append(v.Parts, Part{Title: "What was tried", Intro: price,
-			Tables: []table{worded("Runs that kept the objective, in the search and in the confirmation", head, rows)}})
+			Tables: []table{worded("Runs that kept the objective, in the search and in the confirmation", tried[0], tried[1:])}})
 		v.How = []fact{{"Runs", Sentence(content.SizeRuns(d.Search))}}
 	} else {
 		v.seen(d, price)

@@ -14,12 +14,30 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
-// Page collects the lines of one answer.
+// Page collects the lines of one answer. It cleans them, because their texts may be from elsewhere.
 type Page struct{ strings.Builder }
 
 func (p *Page) line(format string, args ...any) {
+	for i, arg := range args {
+		switch text := arg.(type) {
+		case string:
+			args[i] = message.Clean(text)
+		case finding.Severity:
+			args[i] = message.Clean(string(text))
+		}
+	}
 	fmt.Fprintf(p, format, args...)
 	p.WriteByte('\n')
+}
+
+// below writes an empty line and then lines, if there are any.
+func (p *Page) below(lines ...string) {
+	for i, text := range lines {
+		if i == 0 {
+			p.line("")
+		}
+		p.line("%s", text)
+	}
 }
 
 // table writes rows of text in columns, of any width.
@@ -29,33 +47,43 @@ func (p *Page) table(rows [][]string) {
 	}
 }
 
+// headed writes a table below a line and its title, if it has rows.
+func (p *Page) headed(title string, rows [][]string) {
+	if len(rows) > 0 {
+		p.below(title)
+		p.table(rows)
+	}
+}
+
 // notes prints the caveats about the figures above.
 func (p *Page) notes(warnings []finding.Warning, unknown []finding.Gap) {
-	if len(warnings)+len(unknown) > 0 {
-		p.line("")
-	}
+	var lines []string
 	for _, w := range warnings {
-		p.line("warning: %s [%s]", metric.Readable(w.Text), message.Clean(w.Code))
+		lines = append(lines, "warning: "+metric.Readable(w.Text)+" ["+w.Code+"]")
 	}
-	for _, g := range unknown {
-		p.line("unknown: %s", content.Missing(&g))
+	for i := range unknown {
+		lines = append(lines, "unknown: "+content.Missing(&unknown[i]))
 	}
+	p.below(lines...)
+}
+
+// end prints what was not read, and the next command.
+func (p *Page) end(unknown []finding.Gap, next string) {
+	p.notes(nil, unknown)
+	p.next(next)
 }
 
 // mounts prints one line about mounts that are not needed.
 func (p *Page) mounts(m *finding.Mounts) {
 	if m != nil && len(m.First) > 0 {
-		p.line("")
-		g := &m.First[0]
-		p.line("%s cannot be read, and others show the same, for example %s: %s", units.Plural(m.Count, "mount"),
-			message.Clean(g.File), metric.Readable(g.Why))
+		p.below(units.Plural(m.Count, "mount") + " cannot be read, and others show the same, for example " +
+			m.First[0].File + ": " + metric.Readable(m.First[0].Why))
 	}
 }
 
 func (p *Page) next(command string) {
 	if command != "" {
-		p.line("")
-		p.line("next: %s", message.Clean(command))
+		p.below("next: " + command)
 	}
 }
 
@@ -64,11 +92,11 @@ func (p *Page) target(t finding.Target) {
 	case t.PID == nil && t.Root == nil:
 		p.line("for this process; --pid N reads another, --root DIR another tree")
 	case t.PID == nil:
-		p.line("for proc/self of %s; --pid N reads another process there", message.Clean(*t.Root))
+		p.line("for proc/self of %s; --pid N reads another process there", *t.Root)
 	case t.Root == nil:
 		p.line("for process %d", *t.PID)
 	default:
-		p.line("for process %d of %s", *t.PID, message.Clean(*t.Root))
+		p.line("for process %d of %s", *t.PID, *t.Root)
 	}
 }
 
@@ -81,11 +109,7 @@ func sourceText(s *finding.Source) string {
 	case !strings.HasPrefix(s.File, "/"):
 		return "the environment"
 	}
-	raw := []rune(message.Clean(s.Raw))
-	if len(raw) > 60 {
-		raw = append(raw[:57], '.', '.', '.')
-	}
-	return message.Clean(s.File) + ": " + string(raw)
+	return s.File + ": " + content.Short(message.Clean(s.Raw), 60)
 }
 
 // Width is the minimum width of a terminal, in cells.
@@ -135,11 +159,22 @@ func (p *Page) grid(g content.Grid) {
 	}
 }
 
-// titled writes a table below a line and its title.
-func (p *Page) titled(title string, g content.Grid) {
-	p.line("")
-	p.wrap(title)
-	p.grid(g)
+// titled writes tables, each below a line and its title.
+func (p *Page) titled(tables ...content.Titled) {
+	for _, t := range tables {
+		p.line("")
+		p.wrap(t.Title)
+		p.grid(t.Grid)
+	}
+}
+
+// paragraphs writes a paragraph for each text; "" = none.
+func (p *Page) paragraphs(texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			p.wrap(text)
+		}
+	}
 }
 
 func (p *Page) rows(block []content.Col) {
@@ -173,8 +208,8 @@ func (p *Page) rows(block []content.Col) {
 
 // wrap writes a paragraph within Width; lines after the first are indented by two.
 func (p *Page) wrap(text string) {
-	line, room := "", Width
-	for _, word := range strings.Fields(text) {
+	line := ""
+	for _, word := range strings.Fields(message.Clean(text)) {
 		for utf8.RuneCountInString(word) > Width-2 { // a path, a hostile name
 			if line != "" {
 				p.line("%s", line)
@@ -185,7 +220,7 @@ func (p *Page) wrap(text string) {
 		switch {
 		case line == "":
 			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room:
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > Width:
 			p.line("%s", line)
 			line = "  " + word
 		default:

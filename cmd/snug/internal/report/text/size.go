@@ -7,6 +7,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // size prints the container that a program needs, and the curve that it is a point of, or what an
@@ -20,37 +21,73 @@ func (p *Page) size(d *finding.Size) {
 		not = "not shown"
 		if f.Shown {
 			rows := [][]string{{"", "needs", "why"}}
-			for _, r := range content.SizeValues(d) {
+			for _, r := range content.SizeValues(d)[1:] {
 				rows = append(rows, []string{r[0], r[1], r[4]})
 			}
 			p.table(rows)
 			p.line("")
 		}
-		head, rows := content.SizeTried(d)
-		for i := range head {
-			name, figure, _ := strings.Cut(head[i], " ")
-			head[i] = strings.TrimRight(strings.ToUpper(name)+" "+figure, " ")
+		rows := content.SizeTried(d)
+		for i, head := range rows[0] {
+			name, figure, _ := strings.Cut(head, " ")
+			rows[0][i] = strings.TrimRight(strings.ToUpper(name)+" "+figure, " ")
 		}
-		p.table(append([][]string{head}, rows...))
-		p.line("price: %s", content.SizePrice(d))
+		p.table(rows)
+		p.line("price: %s", content.SizePrice(&d.Price))
 		p.line("")
 		p.line("%s", content.SizeRuns(f))
 	} else {
-		p.table(append([][]string{content.SizeValuesHead}, content.SizeValues(d)...))
+		p.table(content.SizeValues(d))
 		if len(d.Curve) > 0 {
-			p.line("")
 			head := []string{"MEMORY", "GOMEMLIMIT", "HEAP GOAL", "COLLECTIONS/S", "GC CPU", "PRICE", ""}
+			p.line("")
 			p.table(append([][]string{head}, content.SizeCurve(d, around)...))
-			p.line("price: %s", content.SizePrice(d))
+			p.line("price: %s", content.SizePrice(&d.Price))
 		}
-		p.line("")
-		for _, line := range content.SizeSeen(d) {
-			p.line("%s", line)
-		}
+		p.below(content.SizeSeen(d)...)
 	}
 	for i := range d.Unseen {
 		p.line("%s: %s", not, content.Reason(&d.Unseen[i]))
 	}
-	p.notes(nil, d.Unknown)
-	p.next(d.Next)
+	p.end(d.Unknown, d.Next)
+}
+
+// fleetSize prints a row for each workload, and the reasons if there is only one.
+func (p *Page) fleetSize(d *finding.FleetSize) {
+	risky := 0
+	rows := [][]string{content.FleetSizeHead}
+	for i := range d.Workloads {
+		if len(d.Workloads[i].Risks) > 0 {
+			risky++
+		}
+		rows = append(rows, content.FleetSizeRow(&d.Workloads[i]))
+	}
+	if len(d.Workloads) == 0 {
+		p.line("no Go workload was seen for two scans%s", asked(d.Agents, d.Silent))
+	} else {
+		p.line("%s%s, %d at risk; %s could be saved, %s more is needed", units.Plural(len(d.Workloads), "workload"),
+			asked(d.Agents, d.Silent), risky, content.Money(d.Saves), content.Money(d.Costs))
+		p.line("")
+		p.table(rows)
+		p.line("price: %s; memory counts by its limit", content.SizePrice(&d.Price))
+	}
+	if len(d.Workloads) == 1 {
+		w := &d.Workloads[0]
+		p.line("")
+		p.table(content.FleetSizeValues(w))
+		p.below(content.FleetSizeSeen(w)...)
+		for i := range w.Unseen {
+			p.line("not seen: %s", content.Reason(&w.Unseen[i]))
+		}
+	}
+	var lines []string
+	if d.Gone > 0 {
+		lines = append(lines, "not listed: "+units.Plural(d.Gone, "workload")+" without a container now")
+	}
+	if d.LeftOut > 0 {
+		lines = append(lines, "not kept: "+units.Plural(d.LeftOut, "workload")+" of nodes with too many")
+	}
+	p.below(lines...)
+	p.silent(d.Silent)
+	p.end(d.Unknown, d.Next)
 }
