@@ -86,11 +86,6 @@ func searched() *finding.Tune {
 	d.Stages = []finding.Stage{{Name: "baseline", Runs: 6, Seconds: 36}, {Name: "screen", Runs: 48, Seconds: 290, Kept: []int{13, 12, 15, 14, 11, 10, 9, 8}},
 		{Name: "halve 8", Runs: 16, Seconds: 96, Kept: []int{13, 12, 15, 14}}, {Name: "halve 4", Runs: 8, Seconds: 48, Kept: []int{13, 12}},
 		{Name: "confirm", Runs: 20, Seconds: 118, Kept: []int{13}}}
-	for k, f := range []map[string]float64{{"": 1.002, "1": .91, "2": 1.001, "4": 1.09}, {"": 1.057, "200": 1.004, "400": .972, "800": .961}, {"": .999, "360MiB": 1.001}} {
-		for _, v := range d.Space[k].Values {
-			d.Effects = append(d.Effects, finding.Effect{Knob: d.Space[k].Knob, Value: v, Ratio: f[v]})
-		}
-	}
 	d.Front = []int{8, 10, 12, 14}
 	winner, base := cell(13, "1", "400", "360MiB", 10), cell(0, "", "", "", 10)
 	winner.Labels = []string{"winner"}

@@ -149,7 +149,7 @@ func TestHoles(t *testing.T) {
 	renderAll(t, d)
 	s := searched()
 	s.Front, s.Stages[1].Kept = []int{-1, 99, 3, 3}, []int{-7, 99}
-	s.Space[0].Values, s.Effects[0].Ratio = nil, 0
+	s.Space[0].Values = nil
 	s.Confirm.Comparisons[0].Cell = 5
 	s.Verdict.Best = ptr(-3)
 	renderAll(t, s)
@@ -175,7 +175,7 @@ func FuzzDocument(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(`{"snug":"v1","kind":"bench","cells":[{"load":" users","stall":{"gaps":[[0,0]],"period_seconds":1e-300,"span_seconds":1e300}}]}`))
-	f.Add([]byte(`{"snug":"v1","kind":"tune","cells":[{},{}],"front":[0,1],"stages":[{"kept":[5]}],"effects":[{"knob":"<b>","ratio":1e300}]}`))
+	f.Add([]byte(`{"snug":"v1","kind":"tune","cells":[{},{}],"front":[0,1],"stages":[{"kept":[5]}],"space":[{"knob":"<b>"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := finding.Decode(data)
 		if err != nil {

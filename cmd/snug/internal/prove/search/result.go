@@ -3,7 +3,6 @@
 package search
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -26,7 +25,6 @@ func (s *search) finish(err error) {
 			t.Stages[i].Kept = append(t.Stages[i].Kept, at[c])
 		}
 	}
-	s.effects()
 	s.front()
 	if s.in.Objective.name == "p99" {
 		s.warn(WarnP99, "the P99 of a few seconds varies by about 40 %% from run to run: "+
@@ -59,32 +57,6 @@ func (s *search) cells() map[int]int {
 	d = &experiment.Design{Seed: s.in.Seed, Arms: []experiment.Arm{s.arm(0)}}
 	s.tune.Baseline = experiment.Cells(d, first)[0]
 	return at
-}
-
-// effects records what each value of a knob does, on average over the settings that differ in
-// nothing else, in the rounds in which all settings were measured.
-func (s *search) effects() {
-	for k, f := range s.tune.Space {
-		if len(f.Values) < 2 {
-			continue
-		}
-		sum, n := make([]float64, len(f.Values)), make([]float64, len(f.Values))
-		for _, a := range slices.Sorted(maps.Keys(s.first)) {
-			x := s.judge.candidates[a]
-			l := slices.Index(f.Values, value(x, k))
-			for _, b := range slices.Sorted(maps.Keys(s.first)) {
-				if with(s.judge.candidates[b], k, value(x, k)) == x { // also itself
-					sum[l], n[l] = sum[l]+s.first[a]-s.first[b], n[l]+1
-				}
-			}
-		}
-		for l, v := range f.Values {
-			if n[l] > 1 {
-				e := finding.Effect{Knob: f.Knob, Value: v, Ratio: s.in.Objective.value(sum[l] / n[l])}
-				s.tune.Effects = append(s.tune.Effects, e)
-			}
-		}
-	}
 }
 
 // front finds the Pareto front of the cells in CPU per operation, memory and, if it has a

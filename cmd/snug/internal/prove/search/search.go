@@ -133,7 +133,7 @@ func Run(ctx context.Context, in Input, r experiment.Runner) (*finding.Tune, err
 		Setup:       finding.Setup{Started: s.started, Seed: in.Seed, Objective: in.Objective.String()},
 		Budget:      in.Budget.Seconds(),
 		Constraints: []string{}, Space: []finding.Factor{}, Pruned: []finding.Pruned{}, Stages: []finding.Stage{},
-		Effects: []finding.Effect{}, Unknown: []finding.Gap{}, Warnings: []finding.Warning{},
+		Unknown: []finding.Gap{}, Warnings: []finding.Warning{},
 	}
 	for _, c := range in.Constraints {
 		s.tune.Constraints = append(s.tune.Constraints, c.String())

@@ -30,8 +30,9 @@ func BenchNotes(d *finding.Bench) []string {
 	closed := any(func(c *finding.Cell) bool { return closedLoop(c.Load) })
 	saturated := any(func(c *finding.Cell) bool { return c.P99 != nil && c.Load == "saturated" })
 	if closed && !slices.ContainsFunc(d.Verdict.Cannot, omission) {
-		notes = append(notes, "what a closed loop hides: each user waits for an answer before the next request, so a stall also stops "+
-			"new requests; real visitors keep coming. Compare latencies under --load, where requests arrive on their own schedule")
+		notes = append(notes, "what a closed loop hides: each user waits for an answer before the next request, so a stall "+
+			"also stops new requests; real visitors keep coming. Compare latencies under --load, where requests arrive on "+
+			"their own schedule")
 	}
 	if saturated {
 		notes = append(notes, "latencies of a saturated closed loop are left out: its callers queue behind each other, "+

@@ -45,7 +45,8 @@ func (w words) spared(j *finding.Judged, whole bool) string {
 	}
 	text := "the " + baseName(&w.cells[j.Fails.Cell]) + " " + w.failure(j, j.Fails) + "; " + w.setting(j, j.Baseline) + not
 	if j.Gain != nil {
-		return text + ", and " + w.setting(j, *j.Setting) + " " + w.gains(j, whole) + " than that" + rounds(j) + w.price(j, whole)
+		return text + ", and " + w.setting(j, *j.Setting) + " " + w.gains(j, whole) + " than that" + rounds(j) +
+			w.price(j, whole)
 	}
 	text += w.costs(j, j.Costs)
 	switch few := j.Rounds < j.Least; {

@@ -111,7 +111,8 @@ func init() { // Reason words a cause
 			return "the watch used a mean of " + hundredths(at(w, 0)) + unseenShare(at(w, 1), at(w, 2))
 		},
 		finding.SizeWholeCores: func(w *finding.Why) string {
-			return "whole cores for " + hundredths(at(w, 0)) + ", which " + windows(at(w, 1), at(w, 2)) + " used at most; a limit reserves nothing"
+			return "whole cores for " + hundredths(at(w, 0)) + ", which " + windows(at(w, 1), at(w, 2)) +
+				" used at most; a limit reserves nothing"
 		},
 		finding.SizeMoreCores:     as("more than it has: %s of the periods were throttled", tenths),
 		finding.SizePsBusy:        as("a core more: its Ps were busy all the time"),
@@ -126,21 +127,22 @@ func init() { // Reason words a cause
 		},
 		finding.SizeFigureUnknown:  func(w *finding.Why) string { return detailed(sizeFigures[w.Of] + " unknown")(w) },
 		finding.SizeFewCollections: as("fewer than 4 collections in the watch: %s", integer),
-		finding.SizeNeeded:         as("what lives at most, memory that is not Go's, and room for collections: the least that fits"),
-		finding.SizeHeld:           as("what was used at most, more than its heap goal explains: the least that fits"),
-		finding.SizeGoalFits:       as("the heap goal of GOGC=%s fits; more would not be used", integer),
-		finding.SizeCheapest:       as("the cheapest: more memory costs more than its collections do, less saves less"),
-		finding.SizeLeftAlone:      detailed("left alone"),
-		finding.SizeHeadroom:       as("the limit without the larger of 10 % and 8 MiB"),
-		finding.SizeMoreHeadroom:   as("the limit without %s for what is not Go's, and for a heap above its goal", upMiB),
-		finding.SizeTooLittle:      as("left alone: what is not Go's leaves too little for one"),
-		finding.SizeNineTenths:     as("for a memory limit that you choose: nine tenths of it"),
+		finding.SizeNeeded: as("what lives at most, memory that is not Go's, and room for collections: the " +
+			"least that fits"),
+		finding.SizeHeld:         as("what was used at most, more than its heap goal explains: the least that fits"),
+		finding.SizeGoalFits:     as("the heap goal of GOGC=%s fits; more would not be used", integer),
+		finding.SizeCheapest:     as("the cheapest: more memory costs more than its collections do, less saves less"),
+		finding.SizeLeftAlone:    detailed("left alone"),
+		finding.SizeHeadroom:     as("the limit without the larger of 10 % and 8 MiB"),
+		finding.SizeMoreHeadroom: as("the limit without %s for what is not Go's, and for a heap above its goal", upMiB),
+		finding.SizeTooLittle:    as("left alone: what is not Go's leaves too little for one"),
+		finding.SizeNineTenths:   as("for a memory limit that you choose: nine tenths of it"),
 
 		finding.SizeYoung:   as("its usual load: it had run for %s s when the watch began", integer),
 		finding.SizeGrowing: as("where its live heap ends: it grew by %s in the watch, and as much is added", upMiB),
 		finding.SizePeaks:   as("peaks outside of the %s s of the watch: %s is added %s", integer, percent, addedTo),
-		finding.SizePeaksScans: as("peaks between two scans, %s s apart, and outside of the %s in which it was seen: %s is added %s",
-			integer, units.Days, percent, addedTo),
+		finding.SizePeaksScans: as("peaks between two scans, %s s apart, and outside of the %s in which it was "+
+			"seen: %s is added %s", integer, units.Days, percent, addedTo),
 		finding.SizeNoCollection: func(w *finding.Why) string {
 			in := ""
 			if len(w.Numbers) > 0 {
@@ -148,13 +150,18 @@ func init() { // Reason words a cause
 			}
 			return "the live heap: no collection ended in the watch" + in + "; all memory in use counts as needed"
 		},
-		finding.SizeLiveUnsure: as("what a collection costs, and whether the live heap grows: %s ended in the watch; all memory in use counts as needed", integer),
-		finding.SizeMates:      as("the CPU that other processes need that share its limits, %s in all: add it; their memory counts", integer),
-		finding.SizeWaited: as("what it needs where CPUs are free: threads waited %s times as long for a CPU as they ran, and collections that wait find more in use and take more CPU",
+		finding.SizeLiveUnsure: as("what a collection costs, and whether the live heap grows: %s ended in the watch; all "+
+			"memory in use counts as needed", integer),
+		finding.SizeMates: as("the CPU that other processes need that share its limits, %s in all: add it; their "+
+			"memory counts", integer),
+		finding.SizeWaited: as("what it needs where CPUs are free: threads waited %s times as long for a CPU as "+
+			"they ran, and collections that wait find more in use and take more CPU",
 			func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }),
-		finding.SizeThrottled:   as("the CPU that it would have used: %s of the periods were throttled", tenths),
-		finding.SizeUnexplained: as("what %s of memory in use were, more than its heap goal explains: they count as needed, garbage or not", upMiB),
-		finding.SizeCurveUnsure: as("the curve is uncertain: %s of the way to the heap goal was allocated between collections, and 0.7 to 1 is usual", hundredths),
+		finding.SizeThrottled: as("the CPU that it would have used: %s of the periods were throttled", tenths),
+		finding.SizeUnexplained: as("what %s of memory in use were, more than its heap goal explains: they count as "+
+			"needed, garbage or not", upMiB),
+		finding.SizeCurveUnsure: as("the curve is uncertain: %s of the way to the heap goal was allocated between "+
+			"collections, and 0.7 to 1 is usual", hundredths),
 		finding.SizeBursts: func(w *finding.Why) string {
 			shorter := "a second"
 			if n := at(w, 0); n != 1 {
@@ -171,12 +178,14 @@ func init() { // Reason words a cause
 		finding.SizeKept: func(w *finding.Why) string {
 			return "the cheapest that kept " + w.Of + " in " + integer(at(w, 0)) + " of " + integer(at(w, 1)) + " fresh runs"
 		},
-		finding.SizeLimitOnly:  as("the limit: with less, nothing was shown"),
-		finding.SizeLeftToGo:   as("left to Go, as it was tried"),
-		finding.SizeAsTried:    as("as it was tried"),
-		finding.SizeOtherLoads: as("peaks that runs of %s do not have, and other loads: nothing is added for them", units.Seconds),
+		finding.SizeLimitOnly: as("the limit: with less, nothing was shown"),
+		finding.SizeLeftToGo:  as("left to Go, as it was tried"),
+		finding.SizeAsTried:   as("as it was tried"),
+		finding.SizeOtherLoads: as("peaks that runs of %s do not have, and other loads: nothing is added for them",
+			units.Seconds),
 		finding.SizeNearlyAll: func(w *finding.Why) string {
-			s := "that nearly all runs keep it: " + integer(at(w, 0)) + " of " + integer(at(w, 1)) + " say at least " + units.Share(at(w, 2)) + ", with 95 % confidence"
+			s := "that nearly all runs keep it: " + integer(at(w, 0)) + " of " + integer(at(w, 1)) + " say at least " +
+				units.Share(at(w, 2)) + ", with 95 % confidence"
 			if n := at(w, 3); n > 0 {
 				s += ", less because fresh runs refuted " + units.Plural(int(n), "answer") + " before"
 			}
@@ -185,7 +194,8 @@ func init() { // Reason words a cause
 		finding.SizeUntried:  as("that it is the cheapest: %s cheaper ones were not tried", integer),
 		finding.SizeSmallest: as("where it breaks: it is the smallest that is tried"),
 		finding.SizeAlsoKept: func(w *finding.Why) string {
-			return "that " + w.Of + " is too little: it kept it in " + integer(at(w, 0)) + " of " + integer(at(w, 1)) + " fresh runs"
+			return "that " + w.Of + " is too little: it kept it in " + integer(at(w, 0)) + " of " + integer(at(w, 1)) +
+				" fresh runs"
 		},
 		finding.SizeSaid: detail,
 

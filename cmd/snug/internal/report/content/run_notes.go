@@ -34,7 +34,8 @@ func invalidNotes(s *finding.Setup, cells []finding.Cell) []string {
 	}
 	var notes []string
 	if s.Repeated > 0 {
-		notes = append(notes, units.Plural(s.Repeated, "run")+" did not count and "+were(s.Repeated)+" repeated: "+again.text())
+		notes = append(notes, units.Plural(s.Repeated, "run")+" did not count and "+were(s.Repeated)+" repeated: "+
+			again.text())
 	}
 	if s.Excluded > 0 {
 		notes = append(notes, units.Plural(s.Excluded, "run")+" did not count"+": "+lost.text()+"; not replaced, left out")

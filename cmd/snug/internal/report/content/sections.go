@@ -292,7 +292,9 @@ func (s *Section) keys(cells []finding.Cell, knobs bool) Grid {
 }
 
 func labelled(cells []finding.Cell, part []int) bool {
-	return slices.ContainsFunc(part, func(i int) bool { return len(cells[i].Labels) > 0 && knobs(&cells[i]) != nothingSet })
+	return slices.ContainsFunc(part, func(i int) bool {
+		return len(cells[i].Labels) > 0 && knobs(&cells[i]) != nothingSet
+	})
 }
 
 func OrNone(s string, empty bool) string {

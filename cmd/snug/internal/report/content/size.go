@@ -21,7 +21,8 @@ func SizeVerdict(d *finding.Size) string {
 	target, f := message.Clean(d.Target)+": ", d.Search
 	switch {
 	case f == nil:
-		return joined("; ", target+number(d.Memory.Value, inBytes)+" of memory, "+number(d.CPULimit.Value, units.CPUs), growing(d))
+		memory, cpus := number(d.Memory.Value, inBytes), number(d.CPULimit.Value, units.CPUs)
+		return joined("; ", target+memory+" of memory, "+cpus, growing(d))
 	case f.Shown && d.Memory.Value != nil && d.CPULimit.Value != nil:
 		return target + inBytes(*d.Memory.Value) + " of memory and " + units.CPUs(*d.CPULimit.Value) + " keep " +
 			SizeGoal(f.Bound, f.Rate)

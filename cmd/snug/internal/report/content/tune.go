@@ -4,7 +4,6 @@ package content
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -95,7 +94,8 @@ func KnobTests(d *finding.Tune) []string {
 	}
 	var out []string
 	if n := differing(d.Confirm.Winner.Arm, d.Confirm.Default.Arm); n > 1 && len(d.Confirm.Knobs) == 0 {
-		out = append(out, fmt.Sprintf("which of the %d knobs are needed was not tested: the budget allows no runs without each", n))
+		out = append(out, "which of the "+strconv.Itoa(n)+" knobs are needed was not tested: the budget allows no runs "+
+			"without each")
 	}
 	for _, k := range d.Confirm.Knobs {
 		name := message.Clean(k.Knob) + "=" + metric.ValueText(k.Knob, k.Value)
@@ -121,7 +121,9 @@ func KnobTests(d *finding.Tune) []string {
 // differing returns the number of knobs in which two arms differ.
 func differing(a, b finding.Arm) int {
 	n := 0
-	for _, differ := range []bool{a.GOMAXPROCS != b.GOMAXPROCS, a.GOGC != b.GOGC, a.GOMEMLIMIT != b.GOMEMLIMIT, a.Burst != b.Burst} {
+	for _, differ := range []bool{
+		a.GOMAXPROCS != b.GOMAXPROCS, a.GOGC != b.GOGC, a.GOMEMLIMIT != b.GOMEMLIMIT, a.Burst != b.Burst,
+	} {
 		if differ {
 			n++
 		}
@@ -151,51 +153,6 @@ func Candidates(d *finding.Tune) (Section, bool) {
 		return Section{}, false
 	}
 	return NewSection(d.Cells, part), true
-}
-
-// Effects returns the table of what the values of knobs do.
-func Effects(d *finding.Tune) Titled {
-	var rows [][]string
-	last := ""
-	for _, e := range d.Effects {
-		name := ""
-		if e.Knob != last {
-			name, last = e.Knob, e.Knob
-		}
-		n := RunsOf(d, &e)
-		rows = append(rows, []string{name, metric.ValueText(e.Knob, e.Value), units.Change(e.Ratio), OrNone(strconv.Itoa(n), n == 0)})
-	}
-	return Titled{"what each value does to " + Objective(d.Objective) +
-		", averaged over the others: estimates from few runs, without intervals",
-		GridOf([]string{"knob", "value", "effect", "runs"}, rows).as("kknn")}
-}
-
-// RunsOf returns the number of valid runs with one value of a knob; 0 for an unknown knob.
-func RunsOf(d *finding.Tune, e *finding.Effect) int {
-	n := 0
-	for i := range d.Cells {
-		c := &d.Cells[i]
-		burst := strconv.FormatInt(c.Burst, 10)
-		if c.Burst == 0 && e.Value == "" { // 0 is unset
-			burst = ""
-		}
-		values := map[string]string{"GOMAXPROCS": c.GOMAXPROCS, "GOGC": c.GOGC, "GOMEMLIMIT": c.GOMEMLIMIT, "burst": burst}
-		if value, known := values[e.Knob]; known && value == e.Value {
-			n += Counted(c)
-		}
-	}
-	return n
-}
-
-// Counted returns the number of valid runs of a cell.
-func Counted(c *finding.Cell) int {
-	n := 0
-	for k := range c.Rounds {
-		if c.Rounds[k].Invalid == "" {
-			n++
-		}
-	}
-	return n
 }
 
 // Costs says which metrics the winner makes worse in the confirmation; "" if none is
@@ -236,7 +193,8 @@ func OtherWarnings(d *finding.Tune) []finding.Warning {
 func TuneNotes(d *finding.Tune) []string {
 	notes := Early(&d.Setup)
 	if d.Confirm == nil && len(d.Cells) > 0 && d.Verdict.Best == nil {
-		notes = append(notes, "nothing was confirmed on fresh rounds: the candidates above are from the search alone, not a result")
+		notes = append(notes, "nothing was confirmed on fresh rounds: the candidates above are from the search alone, not a "+
+			"result")
 	}
 	cells := WithConfirmation(d)
 	if d.Confirm != nil {

@@ -106,7 +106,8 @@ func lawText(l *finding.StallTest) string {
 	far := units.About(math.Round(math.Abs(l.Off)*1000) / 1000)
 	text := "the median gap is within " + far + " of the stall law T(1-q/N)"
 	if math.Abs(l.Off) > 0.25 {
-		text = "the median gap differs from the stall law T(1-q/N) by up to " + far + ": other programs probably used the CPUs"
+		text = "the median gap differs from the stall law T(1-q/N) by up to " + far + ": other programs probably used " +
+			"the CPUs"
 	} else if l.Settings != 1 {
 		text += fmt.Sprintf(" in each of %d settings", l.Settings)
 	}

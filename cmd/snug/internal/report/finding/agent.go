@@ -2,9 +2,7 @@
 
 package finding
 
-import (
-	"github.com/snug-go/snug/cmd/snug/internal/figure"
-)
+import "github.com/snug-go/snug/cmd/snug/internal/figure"
 
 // Node is the result of the last scan of `snug cluster agent`: the Go processes of a node by
 // container, with their findings.
@@ -119,15 +117,19 @@ type UnsupportedHere struct {
 // then covers the time since the cgroup was created.
 type Container struct {
 	ContainerNames
-	PodUID  *string `json:"pod_uid"`
-	ID      *string `json:"container_id"`
-	Runtime *string `json:"runtime"`   // "containerd", "cri-o", "docker", "podman"; null = not known from the cgroup's name
+	PodUID *string `json:"pod_uid"`
+	ID     *string `json:"container_id"`
+	// "containerd", "cri-o", "docker", "podman"; null = not known from the cgroup's name
+	Runtime *string `json:"runtime"`
 	Class   *string `json:"qos_class"` // "Guaranteed", "Burstable", "BestEffort"
-	Unit    *string `json:"unit"`      // last part of the path of a cgroup outside containers: "kubelet.service"; "/" = the root
-	Group   *string `json:"cgroup"`    // full path, with cgroup v1 those of cpu and memory if they differ; null if unit is null
+	// last part of the path of a cgroup outside containers: "kubelet.service"; "/" = the root
+	Unit *string `json:"unit"`
+	// full path, with cgroup v1 those of cpu and memory if they differ; null if unit is null
+	Group *string `json:"cgroup"`
 
-	Quota            figure.Of[float64] `json:"quota_cores"`
-	Request          figure.Of[float64] `json:"request_cores"`     // from the weight; unknown if several requests give that weight
+	Quota figure.Of[float64] `json:"quota_cores"`
+	// from the weight; unknown if several requests give that weight
+	Request          figure.Of[float64] `json:"request_cores"`
 	Weight           figure.Of[int]     `json:"cpu_weight"`        // cgroup v2, 1 to 10000
 	Shares           figure.Of[int]     `json:"cpu_shares"`        // cgroup v1, 2 to 262144
 	Throttled        figure.Of[float64] `json:"throttled_ratio"`   // throttled periods over periods, 0 to 1
@@ -136,9 +138,10 @@ type Container struct {
 	ThrottledSeconds figure.Of[float64] `json:"throttled_seconds"` // summed over CPUs
 	Used             figure.Of[float64] `json:"used_cores"`        // by its Go processes, over the interval
 	MemoryLimit      figure.Of[int64]   `json:"memory_limit_bytes"`
-	Memory           figure.Of[int64]   `json:"memory_bytes"`               // charged, including page cache
-	Unreclaimable    figure.Of[int64]   `json:"memory_unreclaimable_bytes"` // part of it, or of the usage at the level with the limit
-	OOMKills         figure.Of[int64]   `json:"oom_kills"`                  // in the cgroup since it was created
+	Memory           figure.Of[int64]   `json:"memory_bytes"` // charged, including page cache
+	// part of it, or of the usage at the level with the limit
+	Unreclaimable figure.Of[int64] `json:"memory_unreclaimable_bytes"`
+	OOMKills      figure.Of[int64] `json:"oom_kills"` // in the cgroup since it was created
 
 	Processes []NodeProcess `json:"processes"` // oldest first
 	Unknown   []Gap         `json:"unknown"`
@@ -159,19 +162,22 @@ type NodeProcess struct {
 	QuotaChanged *string `json:"quota_changed"`
 	LimitChanged *string `json:"memory_limit_changed"`
 
-	Line     *string            `json:"go_line"`           // "1.24": go line of the main module, derived from the built-in GODEBUG defaults
-	Defaults map[string]string  `json:"godebug_defaults"`  // the ones that affect GOMAXPROCS; empty = none
-	Aware    *bool              `json:"container_aware"`   // the Go runtime itself follows the CPU quota
-	Module   *string            `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
-	SetLimit *string            `json:"gomemlimit_source"` // same words as gomaxprocs_source; null = the default, or unknown
-	CPUs     figure.Of[int]     `json:"cpus"`              // in its affinity mask
-	Used     figure.Of[float64] `json:"used_cores"`        // CPU seconds per second, over the interval
-	Window   figure.Of[float64] `json:"window_seconds"`    // length that the next two cover
-	PerMin   figure.Of[float64] `json:"gc_per_minute"`     // collections
-	GC       figure.Of[float64] `json:"gc_cpu_ratio"`      // share of its CPU time spent in collections; none = no collection ended in the window
-	GCTotal  figure.Of[float64] `json:"gc_cpu_seconds"`    // since it started, the runtime's estimate
-	Pauses   figure.Of[float64] `json:"gc_pause_seconds"`  // since it started
-	CPUTotal float64            `json:"cpu_seconds"`       // since it started
+	// "1.24": go line of the main module, derived from the built-in GODEBUG defaults
+	Line     *string           `json:"go_line"`
+	Defaults map[string]string `json:"godebug_defaults"`  // the ones that affect GOMAXPROCS; empty = none
+	Aware    *bool             `json:"container_aware"`   // the Go runtime itself follows the CPU quota
+	Module   *string           `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
+	// same words as gomaxprocs_source; null = the default, or unknown
+	SetLimit *string            `json:"gomemlimit_source"`
+	CPUs     figure.Of[int]     `json:"cpus"`           // in its affinity mask
+	Used     figure.Of[float64] `json:"used_cores"`     // CPU seconds per second, over the interval
+	Window   figure.Of[float64] `json:"window_seconds"` // length that the next two cover
+	PerMin   figure.Of[float64] `json:"gc_per_minute"`  // collections
+	// share of its CPU time spent in collections; none = no collection ended in the window
+	GC       figure.Of[float64] `json:"gc_cpu_ratio"`
+	GCTotal  figure.Of[float64] `json:"gc_cpu_seconds"`   // since it started, the runtime's estimate
+	Pauses   figure.Of[float64] `json:"gc_pause_seconds"` // since it started
+	CPUTotal float64            `json:"cpu_seconds"`      // since it started
 }
 
 // Watch is one sample of the Go processes of a machine. `snug top --json` prints one per line.
@@ -195,23 +201,28 @@ func (w *Watch) Over() bool { return len(w.Ended) > 0 && len(w.Ended) == len(w.S
 // of a process. throttled_ratio covers the interval, and is "none" if the cgroup did not run in it.
 type TopProcess struct {
 	Process
-	Name      string             `json:"name"`         // of the executable, or the kernel's name for the process
-	Used      figure.Of[float64] `json:"used_cores"`   // CPU seconds per second, over the interval
-	Waiting   figure.Of[float64] `json:"waiting"`      // runnable threads waiting for a CPU, mean over the interval
-	Heap      figure.Of[int64]   `json:"heap_bytes"`   // allocated, or marked by the last collection
-	Mapped    figure.Of[int64]   `json:"mapped_bytes"` // memory that Go holds from the kernel
-	Threads   int                `json:"threads"`
-	CPUs      figure.Of[int]     `json:"cpus"`                 // in its affinity mask
-	Module    *string            `json:"gomaxprocs_module"`    // linked module that may have set GOMAXPROCS; null = none
-	SetLimit  *string            `json:"gomemlimit_source"`    // same words as gomaxprocs_source; null = the default, or unknown
-	Window    figure.Of[float64] `json:"window_seconds"`       // length that the fields below cover, at most 30
-	PerMinute figure.Of[float64] `json:"gc_per_minute"`        // collections
-	GC        figure.Of[float64] `json:"gc_cpu_ratio"`         // share of its CPU time spent in them, 0 to 1; none = no collection ended in the window
-	Paused    figure.Of[float64] `json:"pause_ratio"`          // share of time that collections stopped all goroutines, 0 to 1
-	MeanPause figure.Of[float64] `json:"pause_seconds"`        // stopped per collection, mean
-	Lately    figure.Of[Spread]  `json:"window_sched_latency"` // sched_latency over the window; none = none was measured, or sched_latency is unknown
-	Stopped   figure.Of[Spread]  `json:"window_gc_stops"`      // gc_stops over the window; none = no collection ended, or gc_stops is unknown
-	Busy      figure.Of[float64] `json:"busy_ps"`              // Ps not idle, including spinning ones, mean over samples
-	Spinning  figure.Of[float64] `json:"spinning_ps"`          // Ps looking for work
-	Idle      figure.Of[float64] `json:"idle_ps"`              // idle Ps, mean over samples
+	Name    string             `json:"name"`         // of the executable, or the kernel's name for the process
+	Used    figure.Of[float64] `json:"used_cores"`   // CPU seconds per second, over the interval
+	Waiting figure.Of[float64] `json:"waiting"`      // runnable threads waiting for a CPU, mean over the interval
+	Heap    figure.Of[int64]   `json:"heap_bytes"`   // allocated, or marked by the last collection
+	Mapped  figure.Of[int64]   `json:"mapped_bytes"` // memory that Go holds from the kernel
+	Threads int                `json:"threads"`
+	CPUs    figure.Of[int]     `json:"cpus"`              // in its affinity mask
+	Module  *string            `json:"gomaxprocs_module"` // linked module that may have set GOMAXPROCS; null = none
+	// same words as gomaxprocs_source; null = the default, or unknown
+	SetLimit  *string            `json:"gomemlimit_source"`
+	Window    figure.Of[float64] `json:"window_seconds"` // length that the fields below cover, at most 30
+	PerMinute figure.Of[float64] `json:"gc_per_minute"`  // collections
+	// share of its CPU time spent in them, 0 to 1; none = no collection ended in the window
+	GC figure.Of[float64] `json:"gc_cpu_ratio"`
+	// share of time that collections stopped all goroutines, 0 to 1
+	Paused    figure.Of[float64] `json:"pause_ratio"`
+	MeanPause figure.Of[float64] `json:"pause_seconds"` // stopped per collection, mean
+	// sched_latency over the window; none = none was measured, or sched_latency is unknown
+	Lately figure.Of[Spread] `json:"window_sched_latency"`
+	// gc_stops over the window; none = no collection ended, or gc_stops is unknown
+	Stopped  figure.Of[Spread]  `json:"window_gc_stops"`
+	Busy     figure.Of[float64] `json:"busy_ps"`     // Ps not idle, including spinning ones, mean over samples
+	Spinning figure.Of[float64] `json:"spinning_ps"` // Ps looking for work
+	Idle     figure.Of[float64] `json:"idle_ps"`     // idle Ps, mean over samples
 }

@@ -192,13 +192,14 @@ type Run struct {
 	Invalid string    `json:"invalid"`                // why the run does not count; "" = valid
 	Took    float64   `json:"took_seconds,omitempty"` // from start to clean-up; absent in old documents
 
-	Window   float64    `json:"window_seconds"`
-	Elapsed  float64    `json:"elapsed_seconds"` // span of the counters: an open loop waits for its last answers; 0 in old records = window_seconds
-	Ops      int64      `json:"ops"`             // finished in the window
-	Errors   int64      `json:"errors"`          // failed in the window
-	Error    string     `json:"error"`           // the first failure, as text
-	Offered  *float64   `json:"offered_rps"`     // open loop; null = closed
-	RPS      *float64   `json:"rps"`             // operations per second
+	Window float64 `json:"window_seconds"`
+	// span of the counters: an open loop waits for its last answers; 0 in old records = window_seconds
+	Elapsed  float64    `json:"elapsed_seconds"`
+	Ops      int64      `json:"ops"`         // finished in the window
+	Errors   int64      `json:"errors"`      // failed in the window
+	Error    string     `json:"error"`       // the first failure, as text
+	Offered  *float64   `json:"offered_rps"` // open loop; null = closed
+	RPS      *float64   `json:"rps"`         // operations per second
 	Wall     *float64   `json:"wall_seconds"`
 	P50      *float64   `json:"p50_seconds"`
 	P95      *float64   `json:"p95_seconds"`
@@ -208,14 +209,15 @@ type Run struct {
 	CPU      *float64   `json:"cpu_seconds"` // of the cgroup, in the window
 	CPUPerOp *float64   `json:"cpu_seconds_per_op"`
 
-	Periods          *uint64  `json:"periods"`            // of bandwidth control
-	ThrottledPeriods *uint64  `json:"throttled_periods"`  // of periods
-	ThrottledSeconds *float64 `json:"throttled_seconds"`  // summed over CPUs
-	Bursts           *uint64  `json:"bursts"`             // periods that used saved quota
-	Pressure         *float64 `json:"cpu_pressure_ratio"` // share of the window in which a task of the cgroup waited (PSI some), 0 to 1
-	Peak             *int64   `json:"memory_peak_bytes"`  // of the cgroup, including page cache
-	OOMKills         *uint64  `json:"oom_kills"`          // in the cgroup
-	MaxRSS           *int64   `json:"max_rss_bytes"`      // largest resident set of a process
+	Periods          *uint64  `json:"periods"`           // of bandwidth control
+	ThrottledPeriods *uint64  `json:"throttled_periods"` // of periods
+	ThrottledSeconds *float64 `json:"throttled_seconds"` // summed over CPUs
+	Bursts           *uint64  `json:"bursts"`            // periods that used saved quota
+	// share of the window in which a task of the cgroup waited (PSI some), 0 to 1
+	Pressure *float64 `json:"cpu_pressure_ratio"`
+	Peak     *int64   `json:"memory_peak_bytes"` // of the cgroup, including page cache
+	OOMKills *uint64  `json:"oom_kills"`         // in the cgroup
+	MaxRSS   *int64   `json:"max_rss_bytes"`     // largest resident set of a process
 
 	GCs      *uint64  `json:"gc_cycles"` // in the window
 	STW      *float64 `json:"stw_total_seconds"`
@@ -322,11 +324,12 @@ type Comparison struct {
 	Ratio     float64  `json:"ratio"` // arm over baseline, Hodges-Lehmann; 1 = no difference
 	Low       *float64 `json:"low"`   // interval of ratio; null = too few pairs
 	High      *float64 `json:"high"`
-	P         float64  `json:"p"`            // Wilcoxon signed-rank, exact, two-sided
-	Adjusted  float64  `json:"p_holm"`       // over the arms of one metric and one load
-	Word      string   `json:"word"`         // better, worse, differs, same, not shown
-	NeedN     *int     `json:"need_n"`       // rounds that would show a difference of margin_ratio; null unless word is "not shown", or with fewer than 6 pairs
-	Margin    float64  `json:"margin_ratio"` // largest difference that does not count, 0.02 = 2%
+	P         float64  `json:"p"`      // Wilcoxon signed-rank, exact, two-sided
+	Adjusted  float64  `json:"p_holm"` // over the arms of one metric and one load
+	Word      string   `json:"word"`   // better, worse, differs, same, not shown
+	// rounds that would show a difference of margin_ratio; null unless word is "not shown", or with fewer than 6 pairs
+	NeedN  *int    `json:"need_n"`
+	Margin float64 `json:"margin_ratio"` // largest difference that does not count, 0.02 = 2%
 }
 
 // Values of Comparison.Word.
@@ -342,15 +345,15 @@ const (
 type Tune struct {
 	Head
 	Setup
-	Budget      float64      `json:"budget_seconds"`
-	Needed      float64      `json:"needed_seconds,omitempty"` // the least budget that confirms a setting; only with the verdict "budget"
-	Constraints []string     `json:"constraints"`              // as you wrote them
+	Budget float64 `json:"budget_seconds"`
+	// the least budget that confirms a setting; only with the verdict "budget"
+	Needed      float64      `json:"needed_seconds,omitempty"`
+	Constraints []string     `json:"constraints"` // as you wrote them
 	Baseline    Cell         `json:"baseline"`
 	Space       []Factor     `json:"space"`  // after pruning
 	Pruned      []Pruned     `json:"pruned"` // settings left out, and why
 	Stages      []Stage      `json:"stages"`
-	Cells       []Cell       `json:"cells"` // everything measured except the confirmation
-	Effects     []Effect     `json:"effects"`
+	Cells       []Cell       `json:"cells"`   // everything measured except the confirmation
 	Front       []int        `json:"front"`   // cells that no other cell beats in CPU, memory and (open loop) p99 at once
 	Confirm     *Confirm     `json:"confirm"` // null = stopped earlier, or nothing to confirm
 	Verdict     BenchVerdict `json:"verdict"`
@@ -379,14 +382,6 @@ type Stage struct {
 	Seconds float64 `json:"seconds"`
 	Kept    []int   `json:"kept"`            // cells that go on, best first
 	Short   bool    `json:"short,omitempty"` // the budget ended it early
-}
-
-// Effect is the effect of one value of a factor on the objective, averaged over the settings
-// that differ in nothing else, as a ratio to their mean.
-type Effect struct {
-	Knob  string  `json:"knob"`
-	Value string  `json:"value"`
-	Ratio float64 `json:"ratio"`
 }
 
 // Confirm compares the setting that led a search with its baseline on fresh, paired data.

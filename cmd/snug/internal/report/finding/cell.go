@@ -98,8 +98,9 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 	*c = Cell(both.plainCell)
 	a := both.armJSON
 	c.Arm = Arm{
-		Workload: a.Workload, Quota: orZero(a.Quota), Burst: orZero(a.Burst), Memory: orZero(a.Memory), Replicas: orZero(a.Replicas),
-		Knobs: Knobs{string(a.GOMAXPROCS), string(a.GOGC), string(a.GOMEMLIMIT), a.Vars}, Load: a.Load,
+		Workload: a.Workload, Quota: orZero(a.Quota), Burst: orZero(a.Burst), Memory: orZero(a.Memory),
+		Replicas: orZero(a.Replicas), Load: a.Load,
+		Knobs: Knobs{string(a.GOMAXPROCS), string(a.GOGC), string(a.GOMEMLIMIT), a.Vars},
 	}
 	return nil
 }

@@ -137,27 +137,32 @@ type Skipped struct {
 
 // Process is one Go process.
 type Process struct {
-	PID        int               `json:"pid"`
-	Exe        string            `json:"exe"`        // path of the executable in the process's own file system; the process name if it has no path
+	PID int `json:"pid"`
+	// path of the executable in the process's own file system; the process name if it has no path
+	Exe        string            `json:"exe"`
 	GoVersion  figure.Of[string] `json:"go_version"` // "go1.26.8"
 	GOMAXPROCS figure.Of[int]    `json:"gomaxprocs"` // 1 or more
 	// Source of GOMAXPROCS: "environment", "code", "runtime" (from the quota) or
 	// "host" (from the CPUs at start).
-	GOMAXPROCSSource figure.Of[string]  `json:"gomaxprocs_source"`
-	GOMEMLIMIT       figure.Of[int64]   `json:"gomemlimit_bytes"`
-	GOGC             figure.Of[Amount]  `json:"gogc_percent"`    // or "off"
-	Live             figure.Of[int64]   `json:"live_heap_bytes"` // marked by the last collection
-	Goal             figure.Of[int64]   `json:"heap_goal_bytes"` // heap size at which the next collection should end
-	Cycles           figure.Of[int64]   `json:"collections"`     // since it started
-	Goroutines       figure.Of[int]     `json:"goroutines"`      // without the runtime's own
-	Latency          figure.Of[Spread]  `json:"sched_latency"`   // how long goroutines were runnable before they ran, since it started; Go measures one time in eight. None = none was measured
-	Stops            figure.Of[Spread]  `json:"gc_stops"`        // how long each stop of all goroutines for a collection took, since it started; a collection has two. None = no collection yet
-	Quota            figure.Of[float64] `json:"quota_cores"`
-	Throttled        figure.Of[float64] `json:"throttled_ratio"` // throttled periods over periods, 0 to 1
-	Memory           figure.Of[int64]   `json:"memory_bytes"`    // resident
-	MemoryLimit      figure.Of[int64]   `json:"memory_limit_bytes"`
-	Findings         []Finding          `json:"findings"` // worst first
-	Unknown          []Gap              `json:"unknown"`
+	GOMAXPROCSSource figure.Of[string] `json:"gomaxprocs_source"`
+	GOMEMLIMIT       figure.Of[int64]  `json:"gomemlimit_bytes"`
+	GOGC             figure.Of[Amount] `json:"gogc_percent"`    // or "off"
+	Live             figure.Of[int64]  `json:"live_heap_bytes"` // marked by the last collection
+	Goal             figure.Of[int64]  `json:"heap_goal_bytes"` // heap size at which the next collection should end
+	Cycles           figure.Of[int64]  `json:"collections"`     // since it started
+	Goroutines       figure.Of[int]    `json:"goroutines"`      // without the runtime's own
+	// how long goroutines were runnable before they ran, since it started; Go measures one time in eight. None = none
+	// was measured
+	Latency figure.Of[Spread] `json:"sched_latency"`
+	// how long each stop of all goroutines for a collection took, since it started; a collection has two. None = no
+	// collection yet
+	Stops       figure.Of[Spread]  `json:"gc_stops"`
+	Quota       figure.Of[float64] `json:"quota_cores"`
+	Throttled   figure.Of[float64] `json:"throttled_ratio"` // throttled periods over periods, 0 to 1
+	Memory      figure.Of[int64]   `json:"memory_bytes"`    // resident
+	MemoryLimit figure.Of[int64]   `json:"memory_limit_bytes"`
+	Findings    []Finding          `json:"findings"` // worst first
+	Unknown     []Gap              `json:"unknown"`
 }
 
 // Spread sums up durations that the runtime counts in buckets. The times are upper bounds of
@@ -190,8 +195,9 @@ type Examined struct {
 	Go      *string  `json:"go_version"`
 	Seconds *float64 `json:"seconds"` // time watched; null = a single look, or a file
 	// As in json:ps.
-	GOMAXPROCSSource *string    `json:"gomaxprocs_source"`
-	GOMAXPROCSModule *string    `json:"gomaxprocs_module"` // linked module that may have set it if the source is "code"; null = none, or unknown
+	GOMAXPROCSSource *string `json:"gomaxprocs_source"`
+	// linked module that may have set it if the source is "code"; null = none, or unknown
+	GOMAXPROCSModule *string    `json:"gomaxprocs_module"`
 	Facts            []Evidence `json:"facts"`
 	Findings         []Finding  `json:"findings"`
 	Unknown          []Gap      `json:"unknown"`

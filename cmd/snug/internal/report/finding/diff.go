@@ -13,14 +13,15 @@ type ProfileDiff struct {
 	// Confidence that the intervals of classes hold all together, and those of functions, of own, and
 	// of over_size with gc. They are of chance in sampling: not of load, or of the machine.
 	Confidence float64     `json:"confidence"`
-	Total      Change      `json:"total"`     // all CPU time; without an interval, because it is counted
-	Classes    []ClassDiff `json:"classes"`   // differences that are shown first, then the larger ones
-	OverSize   Change      `json:"over_size"` // what grows with GOMAXPROCS: sched, sched.timers, gc.idle-mark, gc.stw, sysmon
-	GC         Change      `json:"gc"`        // collections in total: classes that begin with "gc."
-	Functions  []FuncDiff  `json:"functions"` // in the order of classes
-	Caveats    []string    `json:"caveats"`   // what the comparison does not show
-	Page       *string     `json:"html_file"` // where the flame graph was written; null = not written
-	Next       string      `json:"next"`
+	Total      Change      `json:"total"`   // all CPU time; without an interval, because it is counted
+	Classes    []ClassDiff `json:"classes"` // differences that are shown first, then the larger ones
+	// what grows with GOMAXPROCS: sched, sched.timers, gc.idle-mark, gc.stw, sysmon
+	OverSize  Change     `json:"over_size"`
+	GC        Change     `json:"gc"`        // collections in total: classes that begin with "gc."
+	Functions []FuncDiff `json:"functions"` // in the order of classes
+	Caveats   []string   `json:"caveats"`   // what the comparison does not show
+	Page      *string    `json:"html_file"` // where the flame graph was written; null = not written
+	Next      string     `json:"next"`
 }
 
 // Profiled is one profile of a comparison.

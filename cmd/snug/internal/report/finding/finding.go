@@ -84,8 +84,8 @@ func Decode(data []byte) (Document, error) {
 	return d, nil
 }
 
-// Wrong says without Go's types why encoding/json does not read a text: "cells is an object, not a list". It returns the
-// text of any other error.
+// Wrong says without Go's types why encoding/json does not read a text: "cells is an object, not a list". It returns
+// the text of any other error.
 func Wrong(err error) string {
 	var of *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -134,7 +134,8 @@ func Wrong(err error) string {
 	default:
 		is = "a " + is
 	}
-	names := slices.DeleteFunc(strings.Split(of.Field, "."), func(s string) bool { return s != strings.ToLower(s) }) // an embedded struct's
+	embedded := func(s string) bool { return s != strings.ToLower(s) }
+	names := slices.DeleteFunc(strings.Split(of.Field, "."), embedded)
 	return cmp.Or(strings.Join(names, "."), "it") + " is " + is + ", not " + want
 }
 

@@ -70,7 +70,8 @@ func (d *Fleet) Doctor() *FleetDoctor {
 		}
 	}
 	slices.SortStableFunc(out.Findings, func(a, b FleetDisorder) int {
-		return cmp.Or(cmp.Compare(b.Severity.Level(), a.Severity.Level()), cmp.Compare(a.ID, b.ID), cmp.Compare(b.Containers, a.Containers))
+		return cmp.Or(cmp.Compare(b.Severity.Level(), a.Severity.Level()), cmp.Compare(a.ID, b.ID),
+			cmp.Compare(b.Containers, a.Containers))
 	})
 	return out
 }
@@ -85,9 +86,10 @@ type SilentAgent struct {
 // Workload is the containers of one name in all pods of a workload. Figures of a process are those of the
 // first Go process of each container.
 type Workload struct {
-	Namespace  *string  `json:"namespace"`
-	Name       *string  `json:"workload"`  // "Deployment/web"; null = unknown, or not a pod's
-	Container  *string  `json:"container"` // of several containers of a pod; with an unknown workload the pod's UID or the service's name
+	Namespace *string `json:"namespace"`
+	Name      *string `json:"workload"` // "Deployment/web"; null = unknown, or not a pod's
+	// of several containers of a pod; with an unknown workload the pod's UID or the service's name
+	Container  *string  `json:"container"`
 	Containers int      `json:"containers"`
 	Processes  int      `json:"go_processes"`
 	Nodes      []string `json:"nodes"` // sorted
@@ -287,7 +289,8 @@ type SizedWorkload struct {
 	HasRequest Span[float64] `json:"has_cpu_request_cores"` // unknown if several requests give the weight
 	HasQuota   Span[float64] `json:"has_cpu_limit_cores"`
 
-	Saves   *float64 `json:"saves"`    // by all containers together, in the unit of the price; below 0 = it costs more; null = unknown
+	// by all containers together, in the unit of the price; below 0 = it costs more; null = unknown
+	Saves   *float64 `json:"saves"`
 	Risks   []Why    `json:"risks"`    // gravest first
 	Modeled bool     `json:"modelled"` // false: the heap is unknown, and all memory in use counts as needed
 	Seen    SizeSeen `json:"seen"`

@@ -7,8 +7,9 @@ package finding
 type Heap struct {
 	Head
 	Target string `json:"target"`
-	Source string `json:"source"`     // where it was found
-	Rate   int64  `json:"rate_bytes"` // MemProfileRate: the mean number of bytes between two sampled allocations; 1 = all are sampled, 0 = unknown
+	Source string `json:"source"` // where it was found
+	// MemProfileRate: the mean number of bytes between two sampled allocations; 1 = all are sampled, 0 = unknown
+	Rate int64 `json:"rate_bytes"`
 	// SinceStart reports that no collection has completed yet, so that all allocations are shown
 	// as live.
 	SinceStart bool     `json:"since_start"`
@@ -42,18 +43,19 @@ type Call struct {
 // Goroutines are the goroutines of a program, read from outside one after the other, or from a file.
 type Goroutines struct {
 	Head
-	Target  string           `json:"target"`
-	Source  string           `json:"source"` // where the list was found
-	Total   int              `json:"goroutines"`
-	Runtime *int             `json:"runtime_goroutines"` // the runtime's own, not in goroutines; null = unknown
-	Unread  int              `json:"unread"`             // changed with every read
-	Left    int              `json:"left"`               // not looked at, because they are too many; groups are those of the others
-	States  []GoroutineState `json:"states"`             // most first; none = unknown
-	Stacks  int              `json:"groups_total"`
-	Groups  []GoroutineGroup `json:"groups"` // the largest, largest first
-	Saved   *string          `json:"file"`   // where the profile was written; null = not written
-	Page    *string          `json:"html_file"`
-	Next    string           `json:"next"`
+	Target  string `json:"target"`
+	Source  string `json:"source"` // where the list was found
+	Total   int    `json:"goroutines"`
+	Runtime *int   `json:"runtime_goroutines"` // the runtime's own, not in goroutines; null = unknown
+	Unread  int    `json:"unread"`             // changed with every read
+	// not looked at, because they are too many; groups are those of the others
+	Left   int              `json:"left"`
+	States []GoroutineState `json:"states"` // most first; none = unknown
+	Stacks int              `json:"groups_total"`
+	Groups []GoroutineGroup `json:"groups"` // the largest, largest first
+	Saved  *string          `json:"file"`   // where the profile was written; null = not written
+	Page   *string          `json:"html_file"`
+	Next   string           `json:"next"`
 }
 
 // GoroutineState counts goroutines by state.

@@ -81,15 +81,18 @@ type Level struct {
 
 // Memory is the memory part of the limits.
 type Memory struct {
-	Hard          figure.Of[int64] `json:"hard_bytes"`           // above it the kernel kills
-	Source        *Source          `json:"source"`               // of hard_bytes
-	Soft          figure.Of[int64] `json:"soft_bytes"`           // above it the kernel throttles
-	SoftSource    *Source          `json:"soft_source"`          // of soft_bytes
-	Shared        bool             `json:"shared"`               // an ancestor of the process's own cgroup sets the hard limit
-	Current       figure.Of[int64] `json:"current_bytes"`        // charged to the process's own cgroup, including page cache
-	SharedCurrent figure.Of[int64] `json:"shared_current_bytes"` // charged at the level of the hard limit; none = not shared
-	Host          figure.Of[int64] `json:"host_bytes"`           // MemTotal of the machine
-	SwapMax       figure.Of[int64] `json:"swap_max_bytes"`       // never counted as memory
+	Hard       figure.Of[int64] `json:"hard_bytes"`  // above it the kernel kills
+	Source     *Source          `json:"source"`      // of hard_bytes
+	Soft       figure.Of[int64] `json:"soft_bytes"`  // above it the kernel throttles
+	SoftSource *Source          `json:"soft_source"` // of soft_bytes
+	// an ancestor of the process's own cgroup sets the hard limit
+	Shared bool `json:"shared"`
+	// charged to the process's own cgroup, including page cache
+	Current figure.Of[int64] `json:"current_bytes"`
+	// charged at the level of the hard limit; none = not shared
+	SharedCurrent figure.Of[int64] `json:"shared_current_bytes"`
+	Host          figure.Of[int64] `json:"host_bytes"`     // MemTotal of the machine
+	SwapMax       figure.Of[int64] `json:"swap_max_bytes"` // never counted as memory
 	SwapCurrent   figure.Of[int64] `json:"swap_current_bytes"`
 
 	Events   Events    `json:"events"`

@@ -35,7 +35,8 @@ const (
 // LintMistake is a finding in a manifest, a compose file or a systemd unit.
 type LintMistake struct {
 	Mistake
-	Object    *string `json:"object"`         // "Deployment shop/cart", "service cart" (compose), "unit cart.service"; null in Dockerfiles and env files
+	// "Deployment shop/cart", "service cart" (compose), "unit cart.service"; null in Dockerfiles and env files
+	Object    *string `json:"object"`
 	Container *string `json:"container"`      // null = the whole object
 	Role      *string `json:"container_role"` // main, init, sidecar or ephemeral
 	Template  *string `json:"template"`       // source template named in Helm's output; null = not named
@@ -102,14 +103,16 @@ const GapOptedIn = "opted_in"
 
 // GivenContainer is one container and what would be added to it.
 type GivenContainer struct {
-	File      string     `json:"file"`
-	Line      int        `json:"line"`
-	Object    string     `json:"object"` // "Deployment shop/cart"
-	Container string     `json:"container"`
-	Role      string     `json:"container_role"` // main, init or sidecar
-	OptedIn   *bool      `json:"opted_in"`       // null = depends on the namespace's labels, which are unknown
-	Env       []GivenEnv `json:"env"`            // to add, or to put in the place of those of the same name; if opted_in is null: provided the labels opt it in or, with inject "all", do not opt it out
-	RestartOn []string   `json:"restart_on"`     // resources whose resize would then restart the container
+	File      string `json:"file"`
+	Line      int    `json:"line"`
+	Object    string `json:"object"` // "Deployment shop/cart"
+	Container string `json:"container"`
+	Role      string `json:"container_role"` // main, init or sidecar
+	OptedIn   *bool  `json:"opted_in"`       // null = depends on the namespace's labels, which are unknown
+	// to add, or to put in the place of those of the same name; if opted_in is null: provided the labels opt it in or,
+	// with inject "all", do not opt it out
+	Env       []GivenEnv `json:"env"`
+	RestartOn []string   `json:"restart_on"` // resources whose resize would then restart the container
 	Reasons   []GivenWhy `json:"reasons"`
 }
 

@@ -25,7 +25,8 @@ type Plan struct {
 // ChosenByGo reports whether the plan has a GOMAXPROCS and sets none, because Go itself chooses that number, and
 // would not follow the limit with a variable.
 func (p *Plan) ChosenByGo() bool {
-	return p.GOMAXPROCS.Value != nil && !slices.ContainsFunc(p.Set, func(v Variable) bool { return v.Name == "GOMAXPROCS" })
+	set := slices.ContainsFunc(p.Set, func(v Variable) bool { return v.Name == "GOMAXPROCS" })
+	return p.GOMAXPROCS.Value != nil && !set
 }
 
 // Variable is an environment variable.

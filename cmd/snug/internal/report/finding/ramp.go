@@ -3,6 +3,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -43,17 +44,14 @@ func ParseRamp(load string) (Ramp, bool) {
 	if !ok || !ok2 {
 		return Ramp{}, false
 	}
-	var r Ramp
-	var err [3]error
-	r.From, err[0] = strconv.Atoi(from)
-	r.To, err[1] = strconv.Atoi(to)
-	r.Over, err[2] = time.ParseDuration(over)
-	for _, e := range err {
-		if e != nil {
-			return Ramp{}, false
-		}
+	first, err1 := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	length, err3 := time.ParseDuration(over)
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		return Ramp{}, false
 	}
-	return r, r.From >= 1 && r.To >= 1 && r.From <= MaxUsers && r.To <= MaxUsers && r.Over >= ShortRamp && r.Over <= LongRamp
+	fits := min(first, last) >= 1 && max(first, last) <= MaxUsers
+	return Ramp{first, last, length}, fits && length >= ShortRamp && length <= LongRamp
 }
 
 // Users returns the number of users at a share of the window, 0 to 1, between whole numbers.

@@ -2,29 +2,28 @@
 
 package finding
 
-import (
-	"github.com/snug-go/snug/cmd/snug/internal/figure"
-)
+import "github.com/snug-go/snug/cmd/snug/internal/figure"
 
 // Size is the container that a program needs, by what was seen of it or by experiment.
 type Size struct {
 	Head
-	Target      string             `json:"target"`
-	Go          *string            `json:"go_version"`
-	Seconds     float64            `json:"seconds"`            // of the watch
-	Collections int                `json:"collections"`        // that ended meanwhile
-	Memory      SizeValue          `json:"memory_limit_bytes"` // also the request: a heap fills what it may
-	GOMEMLIMIT  SizeValue          `json:"gomemlimit_bytes"`
-	CPURequest  SizeValue          `json:"cpu_request_cores"`
-	CPULimit    SizeValue          `json:"cpu_limit_cores"`
-	GOMAXPROCS  SizeValue          `json:"gomaxprocs"`
-	ByGo        bool               `json:"gomaxprocs_by_go"` // in this CPU limit Go chooses it by itself
-	Seen        SizeSeen           `json:"seen"`
-	Watched     *SizeWatched       `json:"watched"`     // null = by an earlier version
-	Model       figure.Of[float64] `json:"model_ratio"` // of the way from the live heap to the heap goal, allocated between collections: 0.7 to 1 is usual
-	Price       SizePrice          `json:"price"`
-	Curve       []SizePoint        `json:"curve"`  // rising memory limits around the answer; empty = unknown
-	Unseen      []Why              `json:"unseen"` // what the watch could not show
+	Target      string       `json:"target"`
+	Go          *string      `json:"go_version"`
+	Seconds     float64      `json:"seconds"`            // of the watch
+	Collections int          `json:"collections"`        // that ended meanwhile
+	Memory      SizeValue    `json:"memory_limit_bytes"` // also the request: a heap fills what it may
+	GOMEMLIMIT  SizeValue    `json:"gomemlimit_bytes"`
+	CPURequest  SizeValue    `json:"cpu_request_cores"`
+	CPULimit    SizeValue    `json:"cpu_limit_cores"`
+	GOMAXPROCS  SizeValue    `json:"gomaxprocs"`
+	ByGo        bool         `json:"gomaxprocs_by_go"` // in this CPU limit Go chooses it by itself
+	Seen        SizeSeen     `json:"seen"`
+	Watched     *SizeWatched `json:"watched"` // null = by an earlier version
+	// of the way from the live heap to the heap goal, allocated between collections: 0.7 to 1 is usual
+	Model  figure.Of[float64] `json:"model_ratio"`
+	Price  SizePrice          `json:"price"`
+	Curve  []SizePoint        `json:"curve"`  // rising memory limits around the answer; empty = unknown
+	Unseen []Why              `json:"unseen"` // what the watch could not show
 	// Search is how the answer was found by experiment; absent = it follows from what was seen. With it, seen, model and
 	// curve are of a watch in the roomiest container.
 	Search  *SizeSearch `json:"search,omitempty"`
@@ -51,18 +50,21 @@ type SizeSeen struct {
 	Over      figure.Of[float64] `json:"heap_over_goal_ratio"` // largest heap over its goal
 	Rest      figure.Of[float64] `json:"go_rest_bytes"`        // held by Go beside objects, as stacks: least
 	Other     figure.Of[float64] `json:"other_most_bytes"`     // not Go's, resident pages of its code with it: most
-	Used      figure.Of[float64] `json:"used_most_bytes"`      // that cannot be reclaimed, and resident pages of its code: most
-	Earlier   figure.Of[float64] `json:"used_earlier_bytes"`   // that were resident before the watch, beyond what was in it: most
-	CPUMean   figure.Of[float64] `json:"used_cores"`           // mean
-	CPUHigh   figure.Of[float64] `json:"used_high_cores"`      // 95th percentile of windows of a second
-	CPUMost   figure.Of[float64] `json:"used_most_cores"`      // 99th percentile of windows of 100 ms, the period of quotas
-	Waited    figure.Of[float64] `json:"waited_cores"`         // threads that were ready to run and waited for a CPU: mean
-	Throttled figure.Of[float64] `json:"throttled_ratio"`      // share of the periods
-	Quota     figure.Of[float64] `json:"quota_cores"`          // as it is
-	Limit     figure.Of[int64]   `json:"memory_limit_bytes"`   // as it is
-	Procs     figure.Of[int]     `json:"gomaxprocs"`           // as it is
-	MemLimit  figure.Of[int64]   `json:"gomemlimit_bytes"`     // as it is
-	GOGC      figure.Of[int]     `json:"gogc_percent"`         // as it is; -1 = off
+	// that cannot be reclaimed, and resident pages of its code: most
+	Used figure.Of[float64] `json:"used_most_bytes"`
+	// that were resident before the watch, beyond what was in it: most
+	Earlier figure.Of[float64] `json:"used_earlier_bytes"`
+	CPUMean figure.Of[float64] `json:"used_cores"`      // mean
+	CPUHigh figure.Of[float64] `json:"used_high_cores"` // 95th percentile of windows of a second
+	// 99th percentile of windows of 100 ms, the period of quotas
+	CPUMost   figure.Of[float64] `json:"used_most_cores"`
+	Waited    figure.Of[float64] `json:"waited_cores"`       // threads that were ready to run and waited for a CPU: mean
+	Throttled figure.Of[float64] `json:"throttled_ratio"`    // share of the periods
+	Quota     figure.Of[float64] `json:"quota_cores"`        // as it is
+	Limit     figure.Of[int64]   `json:"memory_limit_bytes"` // as it is
+	Procs     figure.Of[int]     `json:"gomaxprocs"`         // as it is
+	MemLimit  figure.Of[int64]   `json:"gomemlimit_bytes"`   // as it is
+	GOGC      figure.Of[int]     `json:"gogc_percent"`       // as it is; -1 = off
 }
 
 // SizeWatched is the rest of what the answer is made from.
@@ -96,15 +98,19 @@ type SizePoint struct {
 
 // SizeSearch is how a container was found by experiment.
 type SizeSearch struct {
-	Setup   Setup       `json:"setup"`
-	Bound   string      `json:"bound"`        // that every run must keep, such as p99<50ms; "" = only no OOM kill, and all requests answered
-	Metric  string      `json:"metric"`       // that is bounded; "" = none
-	Rate    *float64    `json:"offered_rps"`  // null = as the load command likes
-	Shown   bool        `json:"shown"`        // the answer kept the bound in all of its fresh runs
-	Tried   []SizeTrial `json:"tried"`        // in the order in which they were first tried; the first is the roomiest
-	Untried int         `json:"untried"`      // cheaper containers of the grid of which no run says that they break the bound
-	Answer  *int        `json:"answer"`       // place in tried; null = there is none
-	Cheaper *int        `json:"next_cheaper"` // place in tried of the dearest of the grid that costs less, and broke the bound or was not tried because a larger one did; null = there is none
+	Setup Setup `json:"setup"`
+	// that every run must keep, such as p99<50ms; "" = only no OOM kill, and all requests answered
+	Bound  string      `json:"bound"`
+	Metric string      `json:"metric"`      // that is bounded; "" = none
+	Rate   *float64    `json:"offered_rps"` // null = as the load command likes
+	Shown  bool        `json:"shown"`       // the answer kept the bound in all of its fresh runs
+	Tried  []SizeTrial `json:"tried"`       // in the order in which they were first tried; the first is the roomiest
+	// cheaper containers of the grid of which no run says that they break the bound
+	Untried int  `json:"untried"`
+	Answer  *int `json:"answer"` // place in tried; null = there is none
+	// place in tried of the dearest of the grid that costs less, and broke the bound or was not tried because a larger
+	// one did; null = there is none
+	Cheaper *int `json:"next_cheaper"`
 }
 
 // SizeTrial is one container, and how often the bound was kept in it.
@@ -127,7 +133,9 @@ type SizeTrial struct {
 
 // SizeFresh counts fresh runs.
 type SizeFresh struct {
-	Kept  int      `json:"kept"` // runs that kept the bound
-	Of    int      `json:"of"`
-	Ratio Interval `json:"ratio_interval"` // exact interval (Clopper and Pearson) of the probability that a run keeps it; its confidence is half as far from 1 for each answer that fresh runs had refuted
+	Kept int `json:"kept"` // runs that kept the bound
+	Of   int `json:"of"`
+	// exact interval (Clopper and Pearson) of the probability that a run keeps it; its confidence is half as far from
+	// 1 for each answer that fresh runs had refuted
+	Ratio Interval `json:"ratio_interval"`
 }

@@ -23,10 +23,11 @@ func (w *Why) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(w))
 }
 
-// Codes of snug size and snug cluster size, and why agents are silent. What follows each are its numbers; shares are of 1.
+// Codes of snug size and snug cluster size, and why agents are silent. What follows each are its numbers; shares are
+// of 1.
 const (
 	SizeCPUUnknown     = "size-cpu-unknown"
-	SizeRequestUsed    = "size-request-used"    // cores used, share of the windows, seconds of a window, margin, cores for collections
+	SizeRequestUsed    = "size-request-used"    // cores used, share and seconds of windows, margin, cores for collections
 	SizeRequestMean    = "size-request-mean"    // cores used, margin, cores for collections
 	SizeWholeCores     = "size-whole-cores"     // cores used, share of the windows, seconds of a window
 	SizeMoreCores      = "size-more-cores"      // share of periods that were throttled

@@ -103,17 +103,9 @@ func tuneView(d *finding.Tune) *view {
 		}
 		v.Parts = append(v.Parts, p)
 	}
-	compromises := Part{Title: "Compromises"}
 	if f, key := chart.ParetoFront(d); f != nil {
-		compromises.draw(f)
-		compromises.Tables = append(compromises.Tables, tableOf("The numbered settings", key))
-	}
-	if len(d.Effects) > 0 {
-		t := content.Effects(d)
-		compromises.Tables = append(compromises.Tables, tableOf(Sentence(t.Title), t.Grid))
-	}
-	if len(compromises.Tables) > 0 {
-		v.Parts = append(v.Parts, compromises)
+		v.Parts = append(v.Parts, Part{Title: "Compromises", Figures: []*chart.Figure{f},
+			Tables: []table{tableOf("The numbered settings", key)}})
 	}
 	search := Part{Title: "The search", Intro: Sentence(content.SearchedFor(d)) + "."}
 	if len(d.Space) > 0 {

@@ -72,12 +72,9 @@ func (p *Page) tune(d *finding.Tune) {
 		p.grid(content.Stages(d))
 	}
 	if s, ok := content.Candidates(d); ok {
-		p.titled(content.Titled{Title: fmt.Sprintf("the best %d of %s, by the stage they reached; they were selected by these "+
-			"figures, which are therefore optimistic; %s", len(s.Cells), units.Plural(len(d.Cells), "setting"), s.Title),
-			Grid: s.Figures(d.Cells, nil)})
-	}
-	if len(d.Effects) > 0 {
-		p.titled(content.Effects(d))
+		title := fmt.Sprintf("the best %d of %s, by the stage they reached; they were selected by these figures, which are "+
+			"therefore optimistic; %s", len(s.Cells), units.Plural(len(d.Cells), "setting"), s.Title)
+		p.titled(content.Titled{Title: title, Grid: s.Figures(d.Cells, nil)})
 	}
 	if d.Confirm != nil {
 		cells := content.Confirmed(d.Confirm)

@@ -15,8 +15,8 @@ import (
 )
 
 // processHead is the head of the rows of content.PsRow.
-var processHead = []string{"PID", "PROGRAM", "GO", "P", "BY", "QUOTA", "THROTTLED", "MEMORY", "LIMIT", "GOMEMLIMIT", "GOGC",
-	"WORST FINDING"}
+var processHead = []string{"PID", "PROGRAM", "GO", "P", "BY", "QUOTA", "THROTTLED", "MEMORY", "LIMIT", "GOMEMLIMIT",
+	"GOGC", "WORST FINDING"}
 
 func (p *Page) ps(d *finding.PS) {
 	said := content.Processes(len(d.Processes), "Go process")
