@@ -42,13 +42,15 @@ func Benchfmt(w io.Writer, d finding.Document) error {
 // benchHead writes the configuration, and for each unit which direction is better.
 func benchHead(b *strings.Builder, s *finding.Setup) {
 	m := &s.Machine
-	limit := ""
+	limit, cpus := "", ""
 	if s.NoLimit {
 		limit = "no quota enforced"
 	}
+	if m.CPUs > 0 {
+		cpus = strconv.Itoa(m.CPUs)
+	}
 	for _, c := range [][2]string{
-		{"goos", m.OS}, {"goarch", m.Arch}, {"cpu", m.CPUModel}, {"cpus", positive(m.CPUs)}, {"kernel", m.Kernel},
-		{"go", m.Go},
+		{"goos", m.OS}, {"goarch", m.Arch}, {"cpu", m.CPUModel}, {"cpus", cpus}, {"kernel", m.Kernel}, {"go", m.Go},
 		{"cgroup", m.CgroupWay}, {"snug", s.Version}, {"limit", limit},
 	} {
 		if v := strings.TrimSpace(message.Clean(c[1])); v != "" {
@@ -62,13 +64,6 @@ func benchHead(b *strings.Builder, s *finding.Setup) {
 		}
 		fmt.Fprintf(b, "Unit %s better=%s\n", u.name, better)
 	}
-}
-
-func positive(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
 }
 
 // benchUnits are the figures of a round, by unit.
@@ -135,10 +130,7 @@ func goBenchmarks(b *strings.Builder, name string, r *finding.Run) {
 				b.WriteByte('\n')
 			}
 			last, begun = f.Benchmark, true
-			parts := strings.Split(last, "/")
-			for i := range parts {
-				parts[i] = word(parts[i])
-			}
+			parts := units.Texts(strings.Split(last, "/"), word)
 			fmt.Fprintf(b, "Benchmark%s/quota=%s 1", strings.Join(parts, "/"), setting)
 		}
 		fmt.Fprintf(b, " %s %s", strconv.FormatFloat(f.Value, 'g', -1, 64),
@@ -158,9 +150,7 @@ func benchName(c *finding.Cell) string {
 		name += units.Number(c.Quota)
 	}
 	part := func(key, value string) {
-		if value != "" {
-			name += "/" + key + "=" + word(value)
-		}
+		name += units.If(value != "", "/"+key+"="+word(value))
 	}
 	if c.Memory > 0 {
 		part("memory", strconv.FormatInt(c.Memory, 10))
@@ -171,14 +161,11 @@ func benchName(c *finding.Cell) string {
 	if c.Replicas > 1 {
 		part("containers", strconv.Itoa(c.Replicas))
 	}
-	switch {
-	case c.Procs != nil:
-		part("procs", strconv.Itoa(*c.Procs))
-	case c.GOMAXPROCS != "":
-		part("procs", c.GOMAXPROCS)
-	default:
-		part("procs", "unset")
+	procs := cmp.Or(c.GOMAXPROCS, "unset")
+	if c.Procs != nil {
+		procs = strconv.Itoa(*c.Procs)
 	}
+	part("procs", procs)
 	part("gogc", c.GOGC)
 	part("gomemlimit", c.GOMEMLIMIT)
 	for _, v := range c.Vars.List() {
@@ -192,21 +179,15 @@ func benchName(c *finding.Cell) string {
 // word makes a text one part of a name. It replaces spaces, which end a name, slashes, which
 // end a part, and hyphens, after which benchstat takes a number for GOMAXPROCS.
 func word(s string) string {
-	w := strings.Map(func(r rune) rune {
+	return cmp.Or(strings.Map(func(r rune) rune {
 		switch {
-		case unicode.IsSpace(r):
+		case unicode.IsSpace(r), r == '-':
 			return '_'
 		case r == '/':
 			return ':'
-		case r == '-':
-			return '_'
 		case !unicode.IsPrint(r):
 			return '?'
 		}
 		return r
-	}, s)
-	if w == "" {
-		return "none"
-	}
-	return w
+	}, s), "none")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // The parts of SARIF 2.1.0 that code scanning reads. Source:
@@ -114,9 +115,7 @@ func placed(g finding.Gap) (file string, line int) {
 func uri(file string) string {
 	first, rest, more := strings.Cut((&url.URL{Path: filepath.ToSlash(file)}).EscapedPath(), "/")
 	first = strings.ReplaceAll(first, ":", "%3A")
-	if more {
-		first += "/" + rest
-	}
+	first += units.If(more, "/"+rest)
 	return first
 }
 

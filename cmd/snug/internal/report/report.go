@@ -16,6 +16,7 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // JSON writes a document as one line. It escapes characters that are invisible or change
@@ -88,10 +89,7 @@ func Markdown(w io.Writer, d, stored finding.Document) error {
 		}
 	}
 	if then != nil {
-		when := ""
-		if !then.Started.IsZero() {
-			when = " of " + then.Started.UTC().Format("2 January 2006")
-		}
+		when := units.If(!then.Started.IsZero(), " of "+then.Started.UTC().Format("2 January 2006"))
 		fmt.Fprintf(&b, "The baseline%s said: %s. Its figures stand before the arrows. They are of other runs, perhaps on "+
 			"another machine: only the table of differences compares.\n\n",
 			when, escape(content.Answer(&then.Verdict)))

@@ -133,9 +133,7 @@ func Dots(s *content.Section, cells []finding.Cell, m *metric.Metric) *Figure {
 	}
 	f := &Figure{Title: metric.Heading(m.Key, s.Requests) + ": " + m.Words, Caption: "By setting; " + better(m) +
 		". Bar: interval of the median. Circles: rounds."}
-	if m.Key == "stw_max_seconds" {
-		f.Caption += " Mark: the longest of all rounds."
-	}
+	f.Caption += units.If(m.Key == "stw_max_seconds", " Mark: the longest of all rounds.")
 	f.Charts = append(f.Charts, p.draw())
 	return f
 }

@@ -50,9 +50,7 @@ func Drawing(class string, w float64, title, desc string) *svg {
 func (s *svg) Done(h float64) template.HTML {
 	head := fmt.Sprintf(`<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s"><title>%s</title>`, s.class,
 		px(s.w), px(h), s.title, s.title)
-	if s.desc != "" {
-		head += "<desc>" + s.desc + "</desc>"
-	}
+	head += units.If(s.desc != "", "<desc>"+s.desc+"</desc>")
 	return template.HTML(head + s.String() + "</svg>")
 }
 

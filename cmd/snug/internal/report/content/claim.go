@@ -40,9 +40,7 @@ func (w words) spared(j *finding.Judged, whole bool) string {
 	if j.Fails.Code == finding.FailsMemory {
 		not = " is not"
 	}
-	if j.Chance {
-		not += " (which may be chance)"
-	}
+	not += units.If(j.Chance, " (which may be chance)")
 	text := "the " + baseName(&w.cells[j.Fails.Cell]) + " " + w.failure(j, j.Fails) + "; " + w.setting(j, j.Baseline) + not
 	if j.Gain != nil {
 		return text + ", and " + w.setting(j, *j.Setting) + " " + w.gains(j, whole) + " than that" + rounds(j) +
@@ -170,10 +168,7 @@ func planned(j *finding.Judged) int {
 }
 
 func (w words) worseThan(j *finding.Judged) string {
-	text := w.base(planned(j)) + " is worse than " + w.setting(j, *j.Setting)
-	if where := w.where(j); where != "" {
-		text = where + " " + text
-	}
+	text := units.Join(" ", w.where(j), w.base(planned(j))+" is worse than "+w.setting(j, *j.Setting))
 	if j.Code == finding.Spared {
 		return text + ": it " + w.failure(j, j.Fails)
 	}
@@ -187,21 +182,16 @@ const autoImport = `import _ "github.com/snug-go/snug/auto"`
 // the form can do that. If the setting is snug's own plan, the forms let snug set it when the program
 // starts, so that it follows the container; command is the program, nil for one without a name here.
 func Paste(c, base *finding.Cell, command []string) *finding.Environment {
-	set, gone := variables(c), []string{}
-	now := map[string]bool{}
-	for _, v := range set {
-		now[v[0]] = true
-	}
+	set := c.Set()
 	own := len(set) > 0 && slices.Contains(c.Labels, labelSnug)
-	for _, v := range variables(base) {
-		if own || !now[v[0]] {
-			gone = append(gone, v[0])
-		}
+	kept := func(v [2]string) bool {
+		return !own && slices.ContainsFunc(set, func(o [2]string) bool { return o[0] == v[0] })
 	}
 	e := &finding.Environment{}
-	if len(gone) > 0 {
-		e.Shell = "unset " + strings.Join(gone, " ") + "\n"
-		e.Dockerfile = "# without " + strings.Join(gone, ", ") + "\n"
+	if gone := slices.DeleteFunc(base.Set(), kept); len(gone) > 0 {
+		names := units.Texts(gone, func(v [2]string) string { return v[0] })
+		e.Shell = "unset " + strings.Join(names, " ") + "\n"
+		e.Dockerfile = "# without " + strings.Join(names, ", ") + "\n"
 		e.Kubernetes = e.Dockerfile
 	}
 	if own {
@@ -229,10 +219,7 @@ func startedBySnug(e *finding.Environment, command []string) {
 	if err != nil {
 		panic(err) // strings only
 	}
-	for i, w := range words {
-		words[i] = message.Quote(w)
-	}
-	e.Shell += strings.Join(words, " ") + "\n"
+	e.Shell += strings.Join(units.Texts(words, message.Quote), " ") + "\n"
 	e.Dockerfile += "ENTRYPOINT " + string(list) + "\n"
 	e.Kubernetes += "command: " + string(list) + "\n"
 	e.Go = autoImport + "\n"
@@ -267,19 +254,4 @@ func remark(e *finding.Environment, line string) {
 	e.Shell += line
 	e.Dockerfile += line
 	e.Kubernetes += line
-}
-
-// variables returns the variables that a setting sets, Go's first.
-func variables(c *finding.Cell) [][2]string {
-	var out [][2]string
-	for _, v := range [][2]string{{"GOMAXPROCS", c.GOMAXPROCS}, {"GOGC", c.GOGC}, {"GOMEMLIMIT", c.GOMEMLIMIT}} {
-		if v[1] != "" {
-			out = append(out, v)
-		}
-	}
-	for _, v := range c.Vars.List() {
-		name, value, _ := strings.Cut(v, "=")
-		out = append(out, [2]string{name, value})
-	}
-	return out
 }

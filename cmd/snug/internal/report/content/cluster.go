@@ -24,21 +24,21 @@ func NodeVerdict(d *finding.Node) (text string, wrong int) {
 		}
 	}
 	wrong = finding.Warned(d.Containers, (*finding.Container).Worst)
-	where := Processes(d.Scan.Go, "Go process") + " in " + containersOf(containers, len(d.Containers)-containers)
+	where := units.Plural(d.Scan.Go, "Go process") + " in " + containersOf(containers, len(d.Containers)-containers)
 	denied, many := d.Denied()
 	switch {
 	case d.Scan.Go == 0 && many:
-		return strconv.Itoa(d.Scan.Processes-denied.Count) + " of " + Processes(d.Scan.Processes, "process") +
+		return strconv.Itoa(d.Scan.Processes-denied.Count) + " of " + units.Plural(d.Scan.Processes, "process") +
 			" could be inspected, no Go process among them; " + strconv.Itoa(denied.Count) + " denied", 0
 	case d.Scan.Go == 0:
-		text = "no Go process among " + Processes(d.Scan.Processes, "process")
+		text = "no Go process among " + units.Plural(d.Scan.Processes, "process")
 	case wrong == 0:
 		text = where + ", no warning at a glance"
 	default:
 		text = where + ", " + strconv.Itoa(wrong) + " with a warning or worse"
 	}
 	if many {
-		text += "; " + strconv.Itoa(denied.Count) + " of " + Processes(d.Scan.Processes, "process") + " denied"
+		text += "; " + strconv.Itoa(denied.Count) + " of " + units.Plural(d.Scan.Processes, "process") + " denied"
 	}
 	return text, wrong
 }
@@ -70,10 +70,8 @@ func NotSeen(d *finding.Node) (lines []string) {
 		lines = append(lines, message.Clean(text))
 	}
 	for _, s := range d.Skipped {
-		text := "skipped: " + Processes(s.Count, "process") + ", " + message.Clean(s.Reason)
-		if s.Hint != "" {
-			text += " (" + metric.Readable(s.Hint) + ")"
-		}
+		text := "skipped: " + units.Plural(s.Count, "process") + ", " + message.Clean(s.Reason)
+		text += units.If(s.Hint != "", " ("+metric.Readable(s.Hint)+")")
 		lines = append(lines, text)
 	}
 	return lines
@@ -111,9 +109,7 @@ func Span[T any](s finding.Span[T], print func(T) string) string {
 		if last := print(s.Most.N); last != text {
 			text += " to " + last
 		}
-		if s.None > 0 {
-			text += " or " + units.None
-		}
+		text += units.If(s.None > 0, " or "+units.None)
 	}
 	return text
 }
@@ -124,13 +120,13 @@ var FleetSizeHead = []string{"WORKLOAD", "PODS", "SEEN", "MEMORY", "NEEDS", "CPU
 // FleetSizeRow returns a workload with what it has, needs and saves.
 func FleetSizeRow(w *finding.SizedWorkload) []string {
 	notes := units.Texts(w.Risks, func(r finding.Why) string { return Reason(&r) })
-	notes = append(notes, when(w.Days < 1, "seen for less than a day"),
-		when(!w.Modeled && w.Memory.Value != nil, "all memory in use counts, garbage too"))
+	notes = append(notes, units.If(w.Days < 1, "seen for less than a day"),
+		units.If(!w.Modeled && w.Memory.Value != nil, "all memory in use counts, garbage too"))
 	return []string{
 		WorkloadName(w.Namespace, w.Name, w.Container), strconv.Itoa(w.Containers), units.Days(w.Days),
 		Span(w.HasMemory, inBytes), number(w.Memory.Value, inBytes), Span(w.HasRequest, units.Number),
 		number(w.CPURequest.Value, units.Number),
-		number(w.Saves, Money), joined("; ", notes...),
+		number(w.Saves, Money), units.Join("; ", notes...),
 	}
 }
 

@@ -130,8 +130,6 @@ func ProfiledText(t *finding.Profiled) string {
 	if t.Seconds != nil {
 		text += " in " + units.Duration(*t.Seconds)
 	}
-	if t.Samples > 0 {
-		text += ", " + units.Plural(t.Samples, "sample")
-	}
+	text += units.If(t.Samples > 0, ", "+units.Plural(t.Samples, "sample"))
 	return text + " (" + message.Clean(t.Source) + ")"
 }

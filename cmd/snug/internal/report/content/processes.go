@@ -23,7 +23,7 @@ var Setters = map[string]string{"environment": "env", "code": "code", "runtime":
 func PsRow(r *finding.Process) []string {
 	const maxVersion = 40 // longer ones are made up
 	row := []string{
-		strconv.Itoa(r.PID), message.Clean(path.Base(r.Exe)),
+		strconv.Itoa(r.PID), path.Base(r.Exe),
 		Figure(r.GoVersion, func(v string) string { return message.Cut(GoShort(message.Clean(v)), maxVersion) }),
 		Figure(r.GOMAXPROCS, strconv.Itoa),
 		Figure(r.GOMAXPROCSSource, func(by string) string { return cmp.Or(Setters[by], message.Clean(by)) }),
@@ -40,16 +40,20 @@ func PsRow(r *finding.Process) []string {
 				return "off"
 			}
 			return strconv.FormatInt(percent.N, 10)
-		}),
+		}), units.None,
 	}
-	worst := units.None
 	if f := finding.Gravest(r.Findings); f != nil {
-		worst = message.Clean(string(f.Severity)) + ": " + message.Clean(f.ID)
-		if more := len(r.Findings) - 1; more > 0 {
-			worst += " +" + strconv.Itoa(more)
-		}
+		row[len(row)-1] = string(f.Severity) + ": " + f.ID + MoreThan(1, len(r.Findings))
 	}
-	return append(row, worst)
+	return row
+}
+
+// MoreThan says how many there are besides those that are shown: " +2"; "" = none.
+func MoreThan(shown, all int) string {
+	if all <= shown {
+		return ""
+	}
+	return " +" + strconv.Itoa(all-shown)
 }
 
 // Figure prints a figure in a table: "-" is none, "?" is unknown.
@@ -69,38 +73,22 @@ func GoShort(v string) string {
 	return v
 }
 
-// Processes formats a count of a word whose plural ends in "es".
-func Processes(n int, word string) string {
-	if n != 1 {
-		word += "es"
-	}
-	return strconv.Itoa(n) + " " + word
-}
-
 // Quantity formats a value with its unit.
 func Quantity(v float64, unit finding.Unit) string {
-	if units.Odd(v) {
+	size := unit == finding.UnitBytes || unit == finding.UnitLimitBytes
+	switch {
+	case units.Odd(v), size && v >= 1<<62:
 		return units.None
-	}
-	if math.Abs(v) >= 1e15 && unit != finding.UnitBytes && unit != finding.UnitLimitBytes {
+	case math.Abs(v) >= 1e15 && !size:
 		return units.Figures(v, 3) // more digits than are meaningful, or a hostile file
+	case v == 0 && (unit == finding.UnitLimitBytes || unit == finding.UnitLimitCores):
+		return "none"
+	case v < 0 && unit == finding.UnitGOGC:
+		return "off"
+	case size:
+		return units.Bytes(int64(v))
 	}
 	switch unit {
-	case finding.UnitLimitBytes, finding.UnitLimitCores:
-		if v == 0 {
-			return "none"
-		}
-	case finding.UnitGOGC:
-		if v < 0 {
-			return "off"
-		}
-	}
-	switch unit {
-	case finding.UnitBytes, finding.UnitLimitBytes:
-		if v < 1<<62 {
-			return units.Bytes(int64(v))
-		}
-		return units.None
 	case finding.UnitBytesRate:
 		return units.Bytes(int64(v)) + "/s"
 	case finding.UnitCores, finding.UnitLimitCores:
@@ -114,7 +102,7 @@ func Quantity(v float64, unit finding.Unit) string {
 	case finding.UnitMean:
 		return units.Trim(units.Figures(v, 2))
 	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
+	return units.Exact(v)
 }
 
 // rounded rounds to two digits after the decimal point.
@@ -140,15 +128,11 @@ func Calls(stack []finding.Call) string {
 			!strings.HasPrefix(c.Function, "sync.runtime_")
 	})
 	stack = stack[max(first, 0):]
-	var list []string
-	for _, c := range stack[:min(len(stack), shownCalls)] {
-		list = append(list, Call(c))
-	}
-	text := strings.Join(list, " < ")
+	list := units.Texts(stack[:min(len(stack), shownCalls)], Call)
 	if len(stack) > shownCalls {
-		text += " < ..."
+		list = append(list, "...")
 	}
-	return text
+	return strings.Join(list, " < ")
 }
 
 // Call returns a function without the directories of its package, and its line.
@@ -159,9 +143,7 @@ func Call(c finding.Call) string {
 		end = len(name)
 	}
 	name = name[strings.LastIndexByte(name[:end], '/')+1:]
-	if c.Line > 0 {
-		name += fmt.Sprintf(" (%s:%d)", path.Base(c.File), c.Line)
-	}
+	name += units.If(c.Line > 0, fmt.Sprintf(" (%s:%d)", path.Base(c.File), c.Line))
 	return message.Clean(name)
 }
 
@@ -169,25 +151,24 @@ func Call(c finding.Call) string {
 // collections have several classes, these stand together below their total.
 func ClassRows(d *finding.Profile) [][]string {
 	row := func(ratio float64, id, words string) []string {
-		return []string{units.Share(ratio), message.Clean(id), message.Clean(words)}
+		return []string{units.Share(ratio), id, words}
 	}
 	part := func(c finding.Class) bool { return strings.HasPrefix(c.ID, "gc.") }
+	var rows, gc [][]string
 	total := 0.0
 	for _, c := range d.Classes {
 		if part(c) {
 			total += c.Ratio
+			gc = append(gc, row(c.Ratio, "  "+c.ID, c.Words))
 		}
 	}
-	var rows, gc [][]string
 	at := 0 // where the total belongs
 	for _, c := range d.Classes {
-		if !part(c) && c.Ratio > total {
-			at = len(rows) + 1
-		}
-		if part(c) {
-			gc = append(gc, row(c.Ratio, "  "+c.ID, c.Words))
-		} else {
+		if !part(c) {
 			rows = append(rows, row(c.Ratio, c.ID, c.Words))
+		}
+		if !part(c) && c.Ratio > total {
+			at = len(rows)
 		}
 	}
 	switch len(gc) {

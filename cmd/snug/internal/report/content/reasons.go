@@ -79,9 +79,7 @@ func windows(share, seconds float64) string {
 // unseenShare words what is added for what was not seen, and for collections.
 func unseenShare(margin, collections float64) string {
 	s := "; " + percent(margin) + " for what was not seen"
-	if collections > 0 {
-		s += "; " + hundredths(collections) + " for more collections"
-	}
+	s += units.If(collections > 0, "; "+hundredths(collections)+" for more collections")
 	return s
 }
 
@@ -144,10 +142,7 @@ func init() { // Reason words a cause
 		finding.SizePeaksScans: as("peaks between two scans, %s s apart, and outside of the %s in which it was "+
 			"seen: %s is added %s", integer, units.Days, percent, addedTo),
 		finding.SizeNoCollection: func(w *finding.Why) string {
-			in := ""
-			if len(w.Numbers) > 0 {
-				in = ", in which it allocated " + upMiB(at(w, 0))
-			}
+			in := units.If(len(w.Numbers) > 0, ", in which it allocated "+upMiB(at(w, 0)))
 			return "the live heap: no collection ended in the watch" + in + "; all memory in use counts as needed"
 		},
 		finding.SizeLiveUnsure: as("what a collection costs, and whether the live heap grows: %s ended in the watch; all "+

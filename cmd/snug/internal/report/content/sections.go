@@ -116,13 +116,6 @@ func load(name string, offered *float64) string {
 	return cmp.Or(loads[name], clean)
 }
 
-func Quota(cores float64) string {
-	if cores == 0 {
-		return "no quota"
-	}
-	return units.Plural(cores, "CPU")
-}
-
 // Section is a part of an experiment whose cells are shown in one table.
 type Section struct {
 	Title string // full
@@ -228,8 +221,8 @@ func NewSection(cells []finding.Cell, part []int) Section {
 	}
 	workload := message.Clean(first.Workload)
 	add(!s.Workload, workload, workload)
-	add(!s.quota && first.Quota == 0, Quota(0), Quota(0))
-	add(!s.quota && first.Quota != 0, "quota of "+Quota(first.Quota), Quota(first.Quota))
+	add(!s.quota && first.Quota == 0, units.CPUs(0), units.CPUs(0))
+	add(!s.quota && first.Quota != 0, "quota of "+units.CPUs(first.Quota), units.CPUs(first.Quota))
 	if !s.Memory && first.Memory > 0 {
 		title = append(title, units.Bytes(first.Memory)+" of memory")
 	}
@@ -249,7 +242,7 @@ func (s *Section) Name(c *finding.Cell) string {
 		}
 	}
 	add(s.Workload, message.Clean(c.Workload))
-	add(s.quota, Quota(c.Quota))
+	add(s.quota, units.CPUs(c.Quota))
 	add(s.Memory && c.Memory > 0, units.Bytes(c.Memory))
 	add(s.Load, message.Clean(c.Load))
 	return strings.Join(parts, ", ")
@@ -267,7 +260,7 @@ func (s *Section) keys(cells []finding.Cell, knobs bool) Grid {
 		}
 	}
 	key(s.Workload, "workload", func(c *finding.Cell) string { return message.Clean(c.Workload) })
-	key(s.quota, "quota", func(c *finding.Cell) string { return Quota(c.Quota) })
+	key(s.quota, "quota", func(c *finding.Cell) string { return units.CPUs(c.Quota) })
 	key(s.Memory, "memory limit", func(c *finding.Cell) string { return OrNone(units.Bytes(c.Memory), c.Memory == 0) })
 	key(s.Users, "users", func(c *finding.Cell) string { n, _ := users(c.Load); return strconv.Itoa(n) })
 	key(s.Load && !s.Users, "load", func(c *finding.Cell) string { return message.Clean(c.Load) })

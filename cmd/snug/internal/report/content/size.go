@@ -22,7 +22,7 @@ func SizeVerdict(d *finding.Size) string {
 	switch {
 	case f == nil:
 		memory, cpus := number(d.Memory.Value, inBytes), number(d.CPULimit.Value, units.CPUs)
-		return joined("; ", target+memory+" of memory, "+cpus, growing(d))
+		return units.Join("; ", target+memory+" of memory, "+cpus, growing(d))
 	case f.Shown && d.Memory.Value != nil && d.CPULimit.Value != nil:
 		return target + inBytes(*d.Memory.Value) + " of memory and " + units.CPUs(*d.CPULimit.Value) + " keep " +
 			SizeGoal(f.Bound, f.Rate)
@@ -35,17 +35,17 @@ const SetLimit = "set GOMEMLIMIT to nine tenths of the memory that you can give,
 
 // SizeCaveats returns what goes with values that are written without the rest of the answer, a line each.
 func SizeCaveats(d *finding.Size) (all []string) {
-	not := "not seen: "
-	if d.Search != nil {
-		not = "not shown: "
-	}
 	if more := growing(d); more != "" {
 		all = append(all, "warning: "+more)
 	}
-	for i := range d.Unseen {
-		all = append(all, not+Reason(&d.Unseen[i]))
-	}
-	return all
+	return append(all, SizeUnseen(d.Unseen, d.Search)...)
+}
+
+// SizeUnseen returns what a watch could not show, or an experiment, a line each.
+func SizeUnseen(all []finding.Why, search *finding.SizeSearch) []string {
+	return units.Texts(all, func(w finding.Why) string {
+		return units.If(search == nil, "not seen: ") + units.If(search != nil, "not shown: ") + Reason(&w)
+	})
 }
 
 // growing says how long the memory lasts if the live heap goes on growing at the pace of the watch; "" = it did not
@@ -105,7 +105,8 @@ func SizeCurve(d *finding.Size, around int) [][]string {
 		if (i < chosen-around || i > chosen+around) && !c.Cheapest {
 			continue
 		}
-		note := joined("; ", when(c.Chosen, "this one"), when(c.Cheapest, "cheapest"), when(c.Below, "less than was used"))
+		note := units.Join("; ", units.If(c.Chosen, "this one"), units.If(c.Cheapest, "cheapest"),
+			units.If(c.Below, "less than was used"))
 		rows = append(rows, []string{inBytes(c.Memory), number(c.GOMEMLIMIT, inBytes), inBytes(c.Goal), TwoFigures(c.Cycles),
 			TwoFigures(c.GCCores), Money(c.Price), note})
 	}
@@ -171,27 +172,19 @@ func SizePatch(d *finding.Size) (text string, why *finding.Why) {
 	}
 	text = "resources:\n  requests:\n    cpu: " + c.CPURequest + "\n    memory: " + c.Memory + "\n  limits:\n    cpu: " +
 		c.CPULimit + "\n    memory: " + c.Memory + "\n"
-	env := ""
-	if c.GOMAXPROCS != "" {
-		env = "  - name: GOMAXPROCS\n    value: \"" + c.GOMAXPROCS + "\"\n"
-	}
+	env := units.If(c.GOMAXPROCS != "", "  - name: GOMAXPROCS\n    value: \""+c.GOMAXPROCS+"\"\n")
 	if c.GOMEMLIMIT != "" {
 		if strings.Trim(c.GOMEMLIMIT, "0123456789") == "" {
 			c.GOMEMLIMIT = strconv.Quote(c.GOMEMLIMIT) // YAML's numbers are no text
 		}
 		env += "  - name: GOMEMLIMIT\n    value: " + c.GOMEMLIMIT + "\n"
 	}
-	if env != "" {
-		text += "env:\n" + env
-	}
+	text += units.If(env != "", "env:\n"+env)
 	return text, nil
 }
 
 // number formats a number that may be unknown.
 func number(n *float64, as func(float64) string) string { return units.Each([]*float64{n}, as)[0] }
-
-// when returns a text if it is true.
-func when(is bool, text string) string { return map[bool]string{true: text}[is] }
 
 // seen is Figure, once for all figures.
 //
@@ -267,8 +260,8 @@ func SizeTried(d *finding.Size) [][]string {
 		if t.Broken != nil && (t.Broken.Code != finding.BrokeBound || t.Worst == nil) {
 			broke = SizeBroke(t, f.Metric)
 		}
-		note := joined("; ", when(f.Answer != nil && *f.Answer == i, "this one"), when(i == 0, "the roomiest, watched"),
-			when(t.Predicted, "predicted"), broke)
+		note := units.Join("; ", units.If(f.Answer != nil && *f.Answer == i, "this one"),
+			units.If(i == 0, "the roomiest, watched"), units.If(t.Predicted, "predicted"), broke)
 		rows = append(rows, []string{units.Number(t.CPU), inBytes(t.Memory), number(t.GOMEMLIMIT, inBytes),
 			number(t.GOMAXPROCS, units.Number), Money(t.Price), outOf(t.Kept, t.Of), fresh, figure, note})
 	}

@@ -220,9 +220,7 @@ func (f *traceFigure) difference(a, b *float64) string {
 		return "0"
 	case f.kind == inPoints:
 		text := units.Signed(units.Trim(strconv.FormatFloat((*b-*a)*100, 'f', 1, 64)), *b-*a)
-		if text != "0" {
-			text += " points"
-		}
+		text += units.If(text != "0", " points")
 		return text
 	case *a == 0:
 		return units.None
@@ -252,9 +250,7 @@ func procsText(all []finding.TraceProcs) string {
 	var parts []string
 	for i, p := range all[:min(len(all), shown)] {
 		text := strconv.Itoa(p.N)
-		if i > 0 {
-			text += " from " + units.Duration(p.At)
-		}
+		text += units.If(i > 0, " from "+units.Duration(p.At))
 		parts = append(parts, text)
 	}
 	if n := len(all) - shown; n > 0 {

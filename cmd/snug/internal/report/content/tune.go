@@ -25,16 +25,9 @@ func SearchedFor(d *finding.Tune) string {
 		best = "highest "
 	}
 	text := "searched for the " + best + Objective(d.Objective)
-	if len(d.Command) > 0 {
-		text += " of " + Short(message.Clean(strings.Join(d.Command, " ")), 50)
-	}
-	if len(d.Constraints) > 0 {
-		text += ", with " + message.Clean(strings.Join(d.Constraints, ", "))
-	}
-	if d.Budget > 0 {
-		text += ", within " + Whole(d.Budget)
-	}
-	return text
+	text += units.If(len(d.Command) > 0, " of "+Short(message.Clean(strings.Join(d.Command, " ")), 50))
+	with := units.If(len(d.Constraints) > 0, "with "+message.Clean(strings.Join(d.Constraints, ", ")))
+	return units.Join(", ", text, with, units.If(d.Budget > 0, "within "+Whole(d.Budget)))
 }
 
 // Objective returns the objective of a search in words.
@@ -80,10 +73,7 @@ func StageName(s *finding.Stage) string {
 	if number, ok := strings.CutPrefix(name, "halve "); ok {
 		name = "the best " + number + " again"
 	}
-	if s.Short {
-		name += ", cut short by the budget"
-	}
-	return name
+	return name + units.If(s.Short, ", cut short by the budget")
 }
 
 // KnobTests says which knobs of the leader its confirmation shows to be needed, one
@@ -171,9 +161,7 @@ func Costs(d *finding.Tune) string {
 		return ""
 	}
 	text := "worse with it: " + strings.Join(all, "; ")
-	if slices.ContainsFunc(d.Warnings, isTrade) {
-		text += " [" + tradeWarning + "]"
-	}
+	text += units.If(slices.ContainsFunc(d.Warnings, isTrade), " ["+tradeWarning+"]")
 	return text
 }
 
@@ -274,9 +262,7 @@ next:
 		}
 		knob, _ := lastValue(g.members[0].What)
 		what := units.Plural(settings, "setting") + " with " + knob + " " + metric.ValueText(knob, low)
-		if high != low {
-			what += " to " + metric.ValueText(knob, high)
-		}
+		what += units.If(high != low, " to "+metric.ValueText(knob, high))
 		out = append(out, finding.Pruned{What: message.Clean(what), Why: metric.Readable(why)})
 	}
 	return out

@@ -25,9 +25,7 @@ func SayTune(d *finding.Tune) {
 		v.Text = "undecided: the search was not finished"
 	case v.Code == finding.CodeBudget:
 		v.Text = fmt.Sprintf("undecided: the budget of %s ended before a setting was confirmed", Whole(d.Budget))
-		if d.Needed > d.Budget {
-			v.Text += "; give it --budget " + strconv.Itoa(int(d.Needed/60)) + "m"
-		}
+		v.Text += units.If(d.Needed > d.Budget, "; give it --budget "+strconv.Itoa(int(d.Needed/60))+"m")
 	case len(v.Judged) == 1:
 		v.Text = searchWords{d, &v.Judged[0]}.verdict()
 	}
@@ -63,9 +61,7 @@ func (w searchWords) verdict() string {
 	if w.j.Open > 0 {
 		why += fmt.Sprintf("; runs of two settings differ by %s, so a gain up to %s is not ruled out",
 			units.About(w.j.Noise), units.About(w.j.Open))
-		if w.Needed > 0 {
-			why += ": give it --budget " + strconv.Itoa(int(math.Ceil(w.Needed/60))) + "m"
-		}
+		why += units.If(w.Needed > 0, ": give it --budget "+strconv.Itoa(int(math.Ceil(w.Needed/60)))+"m")
 	}
 	if w.j.Fails != nil { // the baseline cannot be kept
 		return "no setting to recommend: " + w.failed() + ", and " + why
@@ -143,9 +139,7 @@ func (w searchWords) base() string {
 func (w searchWords) leader() string {
 	c := &w.Cells[*w.j.Setting]
 	name := searchedSetting(c.Arm)
-	if slices.Contains(c.Labels, labelSnug) {
-		name += " (what snug run sets)"
-	}
+	name += units.If(slices.Contains(c.Labels, labelSnug), " (what snug run sets)")
 	return name
 }
 

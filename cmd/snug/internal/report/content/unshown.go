@@ -63,19 +63,11 @@ func (w words) unshown(u finding.Unshown) string {
 		return fmt.Sprintf("%s %s cannot serve %s: %s latencies are those of a growing queue", at, units.List(settings),
 			ratesText(u.Rates), whose)
 	case finding.UnshownCapacity:
-		var takers []string
-		if u.Others > 0 {
-			takers = append(takers, fmt.Sprintf("other programs (%.1f CPUs)", u.Others))
-		}
-		if u.Generator > 0 {
-			takers = append(takers, fmt.Sprintf("the load generator (%.1f CPUs)", u.Generator))
-		}
 		text := fmt.Sprintf("%s the %s used %.2f of %s when saturated: it waits for something else", at, baseName(c), u.Used,
 			units.CPUs(u.Could))
-		if len(takers) > 0 {
-			text += ", or " + units.List(takers) + " took them"
-		}
-		return text + "; its throughput is not its maximum"
+		takers := units.Join(" and ", units.If(u.Others > 0, fmt.Sprintf("other programs (%.1f CPUs)", u.Others)),
+			units.If(u.Generator > 0, fmt.Sprintf("the load generator (%.1f CPUs)", u.Generator)))
+		return text + units.If(takers != "", ", or "+takers+" took them") + "; its throughput is not its maximum"
 	}
 	return u.Code
 }
@@ -95,9 +87,7 @@ func uncountedText(u *finding.Unshown) string {
 	if u.Of == 1 {
 		text = "the only run did not count: " + u.Why
 	}
-	if u.Late {
-		text += "; --rt gives it real-time priority"
-	}
+	text += units.If(u.Late, "; --rt gives it real-time priority")
 	return text
 }
 
@@ -111,9 +101,7 @@ func lawText(l *finding.StallTest) string {
 	} else if l.Settings != 1 {
 		text += fmt.Sprintf(" in each of %d settings", l.Settings)
 	}
-	if l.Free > 0 {
-		text += fmt.Sprintf("; in %d more the quota is enough for all threads", l.Free)
-	}
+	text += units.If(l.Free > 0, fmt.Sprintf("; in %d more the quota is enough for all threads", l.Free))
 	return text
 }
 

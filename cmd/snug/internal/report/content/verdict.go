@@ -180,10 +180,7 @@ func (w words) sameValue(j *finding.Judged) string {
 // notExcluded says where winners may still be worse, because "not shown" is not "not
 // worse"; "" if nowhere.
 func (w words) notExcluded() string {
-	var texts []string
-	if w.FewRounds {
-		texts = append(texts, "too few rounds to show what it costs")
-	}
+	texts := []string{units.If(w.FewRounds, "too few rounds to show what it costs")}
 	for i := range w.Risks {
 		r := &w.Risks[i]
 		j, c := &w.Judged[r.Judged], &r.Comparison
@@ -191,20 +188,11 @@ func (w words) notExcluded() string {
 		if m := metric.MetricOf(c.Metric); m != nil && m.More {
 			bad, how = c.Low, "lower"
 		}
-		text := metric.CalledOf(c.Metric, &w.cells[c.Cell]) + ofWhich(&r.Comparison) + " could be up to " +
-			units.About(math.Abs(*bad-1)) + " " + how + w.under(j, c.Cell)
-		if len(w.Judged) > 1 {
-			text += " " + w.where(j)
-		}
-		texts = append(texts, text)
+		texts = append(texts, metric.CalledOf(c.Metric, &w.cells[c.Cell])+ofWhich(&r.Comparison)+" could be up to "+
+			units.About(math.Abs(*bad-1))+" "+how+w.under(j, c.Cell)+units.If(len(w.Judged) > 1, " "+w.where(j)))
 	}
-	if w.NoTails {
-		texts = append(texts, "tails were not measured")
-	}
-	if len(texts) == 0 {
-		return ""
-	}
-	return "; " + strings.Join(texts, ", ")
+	texts = append(texts, units.If(w.NoTails, "tails were not measured"))
+	return strings.TrimSuffix("; "+units.Join(", ", texts...), "; ")
 }
 
 // baseName returns the name of a baseline.
@@ -241,19 +229,12 @@ func (w words) where(j *finding.Judged) string {
 		quota = quota || o.Quota != c.Quota
 		memory = memory || o.Memory != c.Memory
 	}
-	var parts []string
-	if workload {
-		parts = append(parts, "for "+c.Workload)
+	limit := "without a memory limit"
+	if c.Memory > 0 {
+		limit = "with " + units.Bytes(c.Memory)
 	}
-	if quota {
-		parts = append(parts, "at "+units.CPUs(c.Quota))
-	}
-	if memory && c.Memory > 0 {
-		parts = append(parts, "with "+units.Bytes(c.Memory))
-	} else if memory {
-		parts = append(parts, "without a memory limit")
-	}
-	return strings.Join(parts, " ")
+	return units.Join(" ", units.If(workload, "for "+c.Workload), units.If(quota, "at "+units.CPUs(c.Quota)),
+		units.If(memory, limit))
 }
 
 // failure says how a cell fails, and under which load if there are several: "is OOM-killed
@@ -285,22 +266,22 @@ func (w words) phrase(j *finding.Judged, p *finding.Comparison, interval bool) s
 	if p.Ratio < 1 {
 		less, lower = " less", " lower"
 	}
-	text := "has " + size + less + " " + metric.Called(p.Metric) + w.inBenchmark(p)
+	verb, what := "has", metric.Called(p.Metric)+w.inBenchmark(p)
 	switch p.Metric {
 	case metric.CPU:
-		text = "costs " + size + less + " " + metric.CalledOf(p.Metric, &w.cells[p.Cell])
+		verb, what = "costs", metric.CalledOf(p.Metric, &w.cells[p.Cell])
 	case metric.RPS:
-		text = "serves " + size + less
+		verb, what = "serves", ""
 	case metric.Wall:
-		text = "takes " + size + less + " time"
+		verb, what = "takes", "time"
 	case metric.BenchTime:
-		text = "takes " + size + less + " " + metric.Called(p.Metric) + w.inBenchmark(p)
+		verb = "takes"
 	case metric.Peak:
-		text = "needs " + size + less + " memory"
+		verb, what = "needs", "memory"
 	case metric.P50, metric.P99:
-		text = "has a " + size + lower + " " + metric.Called(p.Metric)
+		verb, less, what = "has a", lower, metric.Called(p.Metric)
 	}
-	return text + w.under(j, p.Cell)
+	return units.Join(" ", verb, size+less, what) + w.under(j, p.Cell)
 }
 
 // inBenchmark says which benchmark a comparison is of, if there are several.

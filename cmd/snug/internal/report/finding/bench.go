@@ -2,7 +2,11 @@
 
 package finding
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Bench is an experiment: the same program under several settings, measured in
 // real cgroups, with everything needed to check it again.
@@ -108,6 +112,17 @@ type Knobs struct {
 	GOGC       string `json:"gogc"`       // "100", "off"
 	GOMEMLIMIT string `json:"gomemlimit"` // "124MiB", in Go's syntax
 	Vars       Vars   `json:"env"`        // all others
+}
+
+// Set returns the variables that are set, as name and value, Go's first.
+func (k Knobs) Set() [][2]string {
+	all := [][2]string{{"GOMAXPROCS", k.GOMAXPROCS}, {"GOGC", k.GOGC}, {"GOMEMLIMIT", k.GOMEMLIMIT}}
+	all = slices.DeleteFunc(all, func(v [2]string) bool { return v[1] == "" })
+	for _, v := range k.Vars.List() {
+		name, value, _ := strings.Cut(v, "=")
+		all = append(all, [2]string{name, value})
+	}
+	return all
 }
 
 // Cell holds the results of one setting: medians over its valid rounds. null is not measured.

@@ -4,6 +4,7 @@ package finding
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,12 +118,7 @@ func NewVars(entries []string) Vars {
 		name, _, _ := strings.Cut(e, "=")
 		last[name] = e
 	}
-	list := make([]string, 0, len(last))
-	for _, e := range last {
-		list = append(list, e)
-	}
-	slices.Sort(list)
-	return Vars(strings.Join(list, "\x00"))
+	return Vars(strings.Join(slices.Sorted(maps.Values(last)), "\x00"))
 }
 
 // List returns the entries as NAME=VALUE.

@@ -100,39 +100,24 @@ func Wrong(err error) string {
 	case !errors.As(err, &of):
 		return err.Error()
 	}
-	is, want := of.Value, ""
-	switch k := of.Type.Kind(); {
-	case of.Type == reflect.TypeFor[Amount]():
-		want = `a whole number or "off"`
-	case of.Type == reflect.TypeFor[knob]():
-		want = "a number or a string"
-	case k == reflect.Struct, k == reflect.Map:
-		want = "an object"
-	case k == reflect.Slice, k == reflect.Array:
-		want = "a list"
-	case k == reflect.Bool:
-		want = "true or false"
-	case k == reflect.String:
-		want = "a string"
-	case k == reflect.Float64:
-		want = "a number"
-	default:
-		want = "a whole number"
+	// What a type is in JSON; other kinds are whole numbers.
+	words := map[reflect.Kind]string{
+		reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "a list", reflect.Array: "a list",
+		reflect.Bool: "true or false", reflect.String: "a string", reflect.Float64: "a number",
 	}
-	switch number, ok := strings.CutPrefix(is, "number "); {
-	case ok:
-		is = number // too large, or with a fraction
-		if k := of.Type.Kind(); k == reflect.Int || k == reflect.Int64 || k == reflect.Float64 {
+	k := of.Type.Kind()
+	want := cmp.Or(words[k], "a whole number")
+	switch of.Type {
+	case reflect.TypeFor[Amount]():
+		want = `a whole number or "off"`
+	case reflect.TypeFor[knob]():
+		want = "a number or a string"
+	}
+	is := cmp.Or(map[string]string{"array": "a list", "bool": "true or false", "object": "an object"}[of.Value], "a "+of.Value)
+	if number, ok := strings.CutPrefix(of.Value, "number "); ok { // too large, or with a fraction
+		if is = number; k == reflect.Int || k == reflect.Int64 || k == reflect.Float64 {
 			want += " of 64 bits"
 		}
-	case is == "array":
-		is = "a list"
-	case is == "bool":
-		is = "true or false"
-	case is == "object":
-		is = "an object"
-	default:
-		is = "a " + is
 	}
 	embedded := func(s string) bool { return s != strings.ToLower(s) }
 	names := slices.DeleteFunc(strings.Split(of.Field, "."), embedded)

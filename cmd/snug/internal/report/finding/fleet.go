@@ -177,43 +177,34 @@ func (w *Workload) Add(c *Container, node string) {
 // found adds a finding of a container. The gravest of one id is shown.
 func (w *Workload) found(f Finding, c *Container, node string) {
 	one := FleetFinding{Finding: f, Containers: 1, Pod: c.PodName(), Node: node}
-	for i := range w.Findings {
-		old := &w.Findings[i]
-		if old.ID != f.ID {
-			continue
+	if i := slices.IndexFunc(w.Findings, func(o FleetFinding) bool { return o.ID == f.ID }); i >= 0 {
+		w.Findings[i].Containers++
+		if f.Severity.Level() <= w.Findings[i].Severity.Level() {
+			return
 		}
-		old.Containers++
-		if f.Severity.Level() > old.Severity.Level() {
-			one.Containers = old.Containers
-			w.Findings = slices.Delete(w.Findings, i, i+1)
-			break
-		}
-		return
+		one.Containers = w.Findings[i].Containers
+		w.Findings = slices.Delete(w.Findings, i, i+1)
 	}
-	at := slices.IndexFunc(w.Findings, func(o FleetFinding) bool { return o.Severity.Level() < f.Severity.Level() })
-	if at < 0 {
-		at = len(w.Findings)
-	}
-	w.Findings = slices.Insert(w.Findings, at, one)
+	w.Findings = append(w.Findings, one)
+	slices.SortStableFunc(w.Findings, func(a, b FleetFinding) int {
+		return cmp.Compare(b.Severity.Level(), a.Severity.Level())
+	})
 }
 
 func spread[T any](s *Span[T], f figure.Of[T], compare func(a, b T) int) {
 	switch f.State {
 	case limits.None:
-		if s.None++; !s.Least.Known() && s.Unknown == 0 {
-			s.Least, s.Most = f, f
-		}
-		return
+		s.None++
 	case limits.Unknown:
-		if s.Unknown++; !s.Least.Known() {
-			s.Least, s.Most = f, f
-		}
-		return
+		s.Unknown++
 	}
-	if !s.Least.Known() || compare(f.N, s.Least.N) < 0 {
+	switch known := s.Least.Known(); {
+	case !known && (f.State != limits.None || s.Unknown == 0):
+		s.Least, s.Most = f, f
+	case !known || !f.Known():
+	case compare(f.N, s.Least.N) < 0:
 		s.Least = f
-	}
-	if !s.Most.Known() || compare(f.N, s.Most.N) > 0 {
+	case compare(f.N, s.Most.N) > 0:
 		s.Most = f
 	}
 }

@@ -308,15 +308,7 @@ const GoDefault = "Go's default"
 
 // SettingText formats the setting of an arm: GOMAXPROCS=1 GOGC=400, or Go's default.
 func SettingText(a finding.Arm) string {
-	var parts []string
-	for _, v := range []struct{ name, value string }{
-		{"GOMAXPROCS", a.GOMAXPROCS}, {"GOGC", a.GOGC}, {"GOMEMLIMIT", a.GOMEMLIMIT},
-	} {
-		if v.value != "" {
-			parts = append(parts, v.name+"="+v.value)
-		}
-	}
-	parts = append(parts, a.Vars.List()...)
+	parts := units.Texts(a.Set(), func(v [2]string) string { return v[0] + "=" + v[1] })
 	if a.Burst > 0 {
 		parts = append(parts, "burst "+units.Two(float64(a.Burst)/1000)+" ms")
 	}

@@ -103,9 +103,7 @@ func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
 	if len(g.Top) > 0 {
 		p := Part{Title: "Largest functions of the program", Intro: "“With what it caused” includes the work of the " +
 			"runtime and the kernel for it, such as allocation."}
-		if few > 0 {
-			p.Intro += fmt.Sprintf(" Left out, with fewer than %d samples: %d.", minSamples, few)
-		}
+		p.Intro += units.If(few > 0, fmt.Sprintf(" Left out, with fewer than %d samples: %d.", minSamples, few))
 		if len(rows) > 0 {
 			p.Tables = []table{named(tableOf("Largest functions",
 				gridOf([]string{"function", "its own code", "with what it caused"}, rows)), nil)}
@@ -127,9 +125,7 @@ func Flame(w io.Writer, g *cpuprof.Graph, title string) error {
 		if c.Entry && !c.Merged && c.Class != cpuprof.User && c.Class != cpuprof.RuntimeOther {
 			f.tag = string(c.Class) + ": "
 		}
-		if c.Depth > 0 {
-			f.about += "; " + string(c.Class)
-		}
+		f.about += units.If(c.Depth > 0, "; "+string(c.Class))
 		frames[i] = f
 	}
 	return v.flame(w, picture, frames)
@@ -145,9 +141,7 @@ var sampled = map[cpuprof.Source]string{
 // held returns the frame of a call with its amount.
 func held(c cpuprof.Call, group, amount string) frame {
 	f := frame{Call: c, group: group, about: units.Share(c.Size) + ", " + amount}
-	if c.Depth > 0 && c.Self > 0 && !c.Merged {
-		f.about += "; itself " + units.Share(c.Self)
-	}
+	f.about += units.If(c.Depth > 0 && c.Self > 0 && !c.Merged, "; itself "+units.Share(c.Self))
 	return f
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -96,8 +97,8 @@ type nodeView struct {
 	Part     string      // how many rows of how many; "" = all
 	Head     []headView
 	Rows     [][]nodeCell
-	Findings []foundView
-	Heaps    []heapView
+	Findings []*finding.Container
+	Heaps    []finding.LastHeap
 	Seen     []string
 }
 
@@ -112,20 +113,11 @@ type nodeCell struct {
 	Scale                  string // of the chart
 }
 
-// foundView holds the findings of one container.
-type foundView struct {
-	*finding.Container
-	Anchor, Name string
-}
-
-// Name returns the name of the container of a heap.
-func (h heapView) Name() string {
+// holderOf returns the name of the container of a heap.
+func holderOf(h finding.LastHeap) string {
 	return content.ContainerName(&finding.Container{ContainerNames: h.ContainerNames, PodUID: h.PodUID, ID: h.ID,
 		Unit: h.Unit})
 }
-
-// heapView is the last heap of a container.
-type heapView struct{ *finding.LastHeap }
 
 // maxRows is the maximum number of rows of a page.
 const maxRows = 200
@@ -154,12 +146,10 @@ func NodeHTML(w io.Writer, d *finding.Node, o NodePage) error {
 	for _, c := range all {
 		v.Rows = append(v.Rows, nodeRow(c, &o))
 		if c.Worst() != "" {
-			v.Findings = append(v.Findings, foundView{c, anchorOf(c), content.ContainerName(c)})
+			v.Findings = append(v.Findings, c)
 		}
 	}
-	for i := range d.Heaps {
-		v.Heaps = append(v.Heaps, heapView{&d.Heaps[i]})
-	}
+	v.Heaps = d.Heaps
 	return v.write(w, "node.tmpl", &v, "chart.css", "node.css")
 }
 
@@ -182,7 +172,7 @@ func (v *nodeView) top(d *finding.Node, o *NodePage) {
 		seen = "seen " + units.Duration(o.Age.Truncate(time.Second).Seconds()) + " ago"
 	}
 	v.Facts = append(v.Facts, seen,
-		content.Processes(d.Scan.Processes, "process"), units.Plural(d.Scan.Programs, "program"),
+		units.Plural(d.Scan.Processes, "process"), units.Plural(d.Scan.Programs, "program"),
 		"a scan took "+units.Duration(d.Scan.CPU)+" of CPU")
 	v.Seen = content.NotSeen(d)
 	other := *o
@@ -198,12 +188,11 @@ func (v *nodeView) top(d *finding.Node, o *NodePage) {
 		other.Find = ""
 		v.All = other.url()
 	}
-	for name, values := range o.query() {
-		if name != "find" {
-			v.Kept = append(v.Kept, [2]string{name, values[0]})
-		}
+	q := o.query()
+	q.Del("find")
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		v.Kept = append(v.Kept, [2]string{name, q.Get(name)})
 	}
-	slices.SortFunc(v.Kept, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
 }
 
 // shows reports whether the table is about a container.
@@ -301,10 +290,8 @@ func nodeRow(c *finding.Container, o *NodePage) []nodeCell {
 	worst := nodeCell{Text: units.None, Class: "text quiet"}
 	if f := finding.Gravest(all); f != nil {
 		name.URL = "#" + anchorOf(c)
-		worst = nodeCell{Text: message.Clean(string(f.Severity)), Note: message.Clean(f.ID), Class: "text"}
-		if n := len(all) - 1; n > 0 {
-			worst.Note += " +" + strconv.Itoa(n)
-		}
+		worst = nodeCell{Text: message.Clean(string(f.Severity)), Class: "text"}
+		worst.Note = message.Clean(f.ID) + content.MoreThan(1, len(all))
 		if f.Severity.Level() >= finding.SeverityWarning.Level() {
 			worst.Class = "text worse"
 		}

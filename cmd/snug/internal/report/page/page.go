@@ -6,6 +6,8 @@ package page
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,9 +16,11 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/chart"
 	"github.com/snug-go/snug/cmd/snug/internal/report/content"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -123,9 +127,7 @@ func tableOf(caption string, g content.Grid) table {
 		if c.Key {
 			scope = "row"
 		}
-		if c.Key && i == stay {
-			class += " stay"
-		}
+		class += units.If(c.Key && i == stay, " stay")
 		t.Head = append(t.Head, cellView{Text: c.Head, Class: class})
 		for r, text := range c.Cells {
 			v := cellView{Text: text, Class: class, Scope: scope}
@@ -223,5 +225,69 @@ func (v *view) embed(d finding.Document) error {
 	if len(data) <= maxJSON {
 		v.JSON = string(data)
 	}
+	return nil
+}
+
+//go:embed *.tmpl *.css *.js
+var pageFiles embed.FS
+
+// pages parses the templates on first use, because most commands write no page.
+var pages = sync.OnceValue(func() *template.Template {
+	typeset := func(x any) template.HTML { return Unbroken(fmt.Sprint(x)) }
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"typeset": typeset, "join": strings.Join, "list": func(all ...any) []any { return all },
+		"quantity": content.Quantity, "duration": units.Duration, "rate": units.Rate, "bytes": units.Bytes,
+		"quota": units.CPUs, "whole": content.Whole, "anchor": anchorOf, "container": content.ContainerName,
+		"holder": holderOf,
+	}).ParseFS(pageFiles, "*.tmpl"))
+})
+
+// shell holds what all pages share: head, style, header and footer. The templates escape
+// its texts.
+type shell struct {
+	Style  template.CSS
+	Script template.JS // the only script that the page allows, by ScriptHash; "" = none
+	ScriptHash,
+	Class string // of main and footer
+	Served  bool   // by a server, which sends the security policy as headers
+	Kind    string // of the document
+	Title   string
+	Stamps  []string
+	Verdict string
+	Lead    string // rest of the verdict after its first clause
+	Costs   string // metrics that the winner makes worse
+	Facts   []string
+	Next    string
+	Links   []linkView
+	Version string // of snug
+}
+
+type linkView struct{ Text, URL string }
+
+// write executes a template, with style.css and then the given style sheets.
+func (s *shell) write(w io.Writer, name string, view any, styles ...string) error {
+	for _, file := range append([]string{"style.css"}, styles...) {
+		style, err := pageFiles.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		s.Style += template.CSS(style)
+	}
+	var b strings.Builder
+	if err := pages().ExecuteTemplate(&b, name, view); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, message.CleanLines(b.String()))
+	return err
+}
+
+// run allows the page to run a script.
+func (s *shell) run(file string) error {
+	script, err := pageFiles.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	digest := sha256.Sum256(script)
+	s.Script, s.ScriptHash = template.JS(script), base64.StdEncoding.EncodeToString(digest[:])
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // sizeView returns the page of the container that a program needs: by what was seen of it, or by an
 // experiment.
 func sizeView(d *finding.Size) *view {
-	verdict, price, not := content.SizeVerdict(d), "Price: "+content.SizePrice(&d.Price)+".", "Not seen: "
+	verdict, price := content.SizeVerdict(d), "Price: "+content.SizePrice(&d.Price)+"."
 	v := &view{shell: shell{Kind: "size", Title: "snug size: " + verdict, Verdict: verdict, Next: d.Next},
 		File: "snug-size.json.gz"}
 	if d.Go != nil {
@@ -30,7 +30,6 @@ func sizeView(d *finding.Size) *view {
 			"reason; has is as it is now", values[0], values[1:])}})
 	}
 	if d.Search != nil {
-		not = "Not shown: "
 		tried := content.SizeTried(d)
 		v.Parts = append(v.Parts, Part{Title: "What was tried", Intro: price,
 			Tables: []table{worded("Runs that kept the objective, in the search and in the confirmation", tried[0], tried[1:])}})
@@ -38,8 +37,8 @@ func sizeView(d *finding.Size) *view {
 	} else {
 		v.seen(d, price)
 	}
-	for i := range d.Unseen {
-		v.Notes = append(v.Notes, not+content.Reason(&d.Unseen[i])+".")
+	for _, line := range content.SizeUnseen(d.Unseen, d.Search) {
+		v.Notes = append(v.Notes, Sentence(line)+".")
 	}
 	v.faults(nil, d.Unknown)
 	return v

@@ -116,10 +116,7 @@ func (p *Page) trace(d *finding.Trace) {
 		p.headed(g.Title, g.Rows)
 	}
 	for i := range d.Traces {
-		of := ""
-		if len(d.Traces) > 1 {
-			of = ", " + string(rune('A'+i))
-		}
+		of := units.If(len(d.Traces) > 1, ", "+string(rune('A'+i)))
 		p.headed("the world was stopped for (wall time"+of+")", content.StopRows(&d.Traces[i], true))
 		p.headed("goroutines were blocked by (wall time summed over goroutines"+of+")",
 			content.WaitRows(&d.Traces[i], content.MaxWaits, true))

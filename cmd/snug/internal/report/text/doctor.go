@@ -176,9 +176,7 @@ func sourced(e *finding.Evidence, all bool) string {
 	if !all && ok && strings.HasPrefix(file, "/proc/") && strings.Contains(how, " votes") {
 		s = file
 	}
-	if e.Raw != "" {
-		s += ": " + strings.TrimSpace(message.Clean(e.Raw))
-	}
+	s += units.If(e.Raw != "", ": "+strings.TrimSpace(message.Clean(e.Raw)))
 	return s
 }
 

@@ -3,6 +3,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ func (p *Page) vet(d *finding.Vet) {
 func (p *Page) lint(d *finding.Lint) { p.linted(d, "lint", "") }
 
 func (p *Page) check(d *finding.Check) {
-	p.linted(&d.Lint, "check", units.Plural(d.Packages, "Go package")+", ")
+	p.linted(&d.Lint, "check", units.Plural(d.Packages, "Go package"))
 }
 
 // linted prints the answer of a command. source counts what it read that is not a file of d.
@@ -46,18 +47,11 @@ func (p *Page) linted(d *finding.Lint, command, source string) {
 		verdict += ", " + units.Plural(n, "part") + " not looked at"
 	}
 	p.line("%s: %s", strings.Join(d.Inputs, " "), verdict)
-	beside := ""
-	if d.Services > 0 {
-		beside += ", " + units.Plural(d.Services, "service")
-	}
-	if d.Foreign > 0 {
-		beside += ", " + units.Plural(d.Foreign, "file") + " of another kind"
-	}
-	if d.Ignored > 0 {
-		beside += ", " + strconv.Itoa(d.Ignored) + " silenced"
-	}
-	p.line("%s%s, %s of Kubernetes, %s%s", source, units.Plural(d.Files, "file"), units.Plural(d.Objects, "object"),
-		units.Plural(d.Pods, "pod"), beside)
+	p.line("%s", units.Join(", ", source, units.Plural(d.Files, "file"),
+		units.Plural(d.Objects, "object")+" of Kubernetes", units.Plural(d.Pods, "pod"),
+		units.If(d.Services > 0, units.Plural(d.Services, "service")),
+		units.If(d.Foreign > 0, units.Plural(d.Foreign, "file")+" of another kind"),
+		units.If(d.Ignored > 0, strconv.Itoa(d.Ignored)+" silenced")))
 	for i := range d.Findings {
 		m := &d.Findings[i]
 		if i == 0 || m.File != d.Findings[i-1].File {
@@ -145,22 +139,11 @@ func counts[T any](all []T, severity func(*T) finding.Severity) string {
 	for i := range all {
 		count[severity(&all[i])]++
 	}
-	var said []string
-	for _, s := range []finding.Severity{finding.SeverityError, finding.SeverityWarning} {
-		if n := count[s]; n > 0 {
-			said = append(said, units.Plural(n, string(s)))
-		}
-	}
-	if n := count[finding.SeverityInfo]; n > 0 {
-		said = append(said, strconv.Itoa(n)+" for information")
-	}
-	if n := count[fixed]; n > 0 {
-		said = append(said, strconv.Itoa(n)+" fixed")
-	}
-	if len(said) == 0 {
-		return "nothing found"
-	}
-	return strings.Join(said, ", ")
+	errors, warnings, infos := count[finding.SeverityError], count[finding.SeverityWarning], count[finding.SeverityInfo]
+	return cmp.Or(units.Join(", ", units.If(errors > 0, units.Plural(errors, "error")),
+		units.If(warnings > 0, units.Plural(warnings, "warning")),
+		units.If(infos > 0, strconv.Itoa(infos)+" for information"),
+		units.If(count[fixed] > 0, strconv.Itoa(count[fixed])+" fixed")), "nothing found")
 }
 
 func (p *Page) given(d *finding.Given) {

@@ -4,6 +4,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -30,9 +31,9 @@ func (p *Page) line(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-// below writes an empty line and then lines, if there are any.
+// below writes an empty line and then lines, if there are any; "" = none.
 func (p *Page) below(lines ...string) {
-	for i, text := range lines {
+	for i, text := range slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return s == "" }) {
 		if i == 0 {
 			p.line("")
 		}

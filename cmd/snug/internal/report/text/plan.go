@@ -56,9 +56,7 @@ func noLimit[T any](f figure.Of[T], what, has string) string {
 	if !f.Read() {
 		text = what + " unknown"
 	}
-	if !f.Known() && has != "" {
-		text += " (" + has + ")"
-	}
+	text += units.If(!f.Known() && has != "", " ("+has+")")
 	return text
 }
 
@@ -246,10 +244,7 @@ func (p *Page) plan(d *finding.Plan) {
 	}
 	p.line("%s%s", lead, defaultText(&d.Runtime, d.Program))
 	if g := d.Program; g != nil {
-		main := ""
-		if g.Main != "" {
-			main = " (" + g.Main + ")"
-		}
+		main := units.If(g.Main != "", " ("+g.Main+")")
 		p.line("for %s%s", g.File, main)
 		for _, s := range g.Setters {
 			p.line("it links %s, which can set knobs by itself", s)
@@ -283,10 +278,7 @@ func defaultText(r *finding.Runtime, program *finding.Program) string {
 	case r.GOMAXPROCS == nil:
 		return who + ": " + r.Text
 	}
-	differs := ""
-	if !r.Agrees {
-		differs = " (not the plan)"
-	}
+	differs := units.If(!r.Agrees, " (not the plan)")
 	if n := r.Automaxprocs; n != nil {
 		differs += ", or " + strconv.Itoa(*n) + " by automaxprocs in it, which rounds the quota down,"
 	}

@@ -19,7 +19,7 @@ var processHead = []string{"PID", "PROGRAM", "GO", "P", "BY", "QUOTA", "THROTTLE
 	"GOGC", "WORST FINDING"}
 
 func (p *Page) ps(d *finding.PS) {
-	said := content.Processes(len(d.Processes), "Go process")
+	said := units.Plural(len(d.Processes), "Go process")
 	wrong := finding.Warned(d.Processes, func(r *finding.Process) finding.Severity { return finding.Worst(r.Findings) })
 	switch {
 	case len(d.Processes) == 0:
@@ -36,7 +36,7 @@ func (p *Page) ps(d *finding.PS) {
 		lines = append(lines, d.Unsupported[i].String())
 	}
 	for _, o := range d.Others {
-		who, what := content.Processes(o.Count, "process"), "not permitted to look at"
+		who, what := units.Plural(o.Count, "process"), "not permitted to look at"
 		if o.Count == 1 && len(o.PIDs) == 1 {
 			who = "process " + strconv.Itoa(o.PIDs[0])
 		}
@@ -88,7 +88,7 @@ func (p *Page) node(d *finding.Node) {
 
 // fleet prints a row for each workload.
 func (p *Page) fleet(d *finding.Fleet) {
-	said := content.Processes(d.Processes, "Go process") + " in " + units.Plural(d.Containers, "container") + " of " +
+	said := units.Plural(d.Processes, "Go process") + " in " + units.Plural(d.Containers, "container") + " of " +
 		units.Plural(len(d.Workloads), "workload") + asked(d.Agents, d.Silent)
 	wrong := finding.Warned(d.Workloads, (*finding.Workload).Worst)
 	switch {
@@ -119,12 +119,8 @@ func workloadRow(w *finding.Workload) []string {
 	if len(w.Findings) > 0 {
 		f := &w.Findings[0]
 		worst = string(f.Severity) + ": " + f.ID
-		if f.Containers < w.Containers {
-			worst += fmt.Sprintf(" in %d", f.Containers)
-		}
-		if more := len(w.Findings) - 1; more > 0 {
-			worst += " +" + strconv.Itoa(more)
-		}
+		worst += units.If(f.Containers < w.Containers, fmt.Sprintf(" in %d", f.Containers))
+		worst += content.MoreThan(1, len(w.Findings))
 	}
 	return []string{
 		content.WorkloadName(w.Namespace, w.Name, w.Container), strconv.Itoa(w.Containers), strconv.Itoa(len(w.Nodes)),
@@ -160,7 +156,7 @@ func (p *Page) unsupported(all []finding.FleetUnsupported) {
 	const most = 10
 	var lines []string
 	for _, u := range all[:min(most, len(all))] {
-		text := "unsupported: " + content.Processes(u.Processes, "process")
+		text := "unsupported: " + units.Plural(u.Processes, "process")
 		if u.Namespace != nil || u.Container != nil || u.Workload != nil {
 			text += " in " + content.WorkloadName(u.Namespace, u.Workload, u.Container)
 		}
@@ -197,7 +193,7 @@ func (p *Page) silent(all []finding.SilentAgent) {
 // fleetDoctor prints what is wrong, each finding once.
 func (p *Page) fleetDoctor(d *finding.FleetDoctor) {
 	found := counts(d.Findings, func(f *finding.FleetDisorder) finding.Severity { return f.Severity })
-	p.line("%s; %s in %s%s%s", found, content.Processes(d.Processes, "Go process"),
+	p.line("%s; %s in %s%s%s", found, units.Plural(d.Processes, "Go process"),
 		units.Plural(d.Containers, "container"), asked(d.Agents, d.Silent), besides(d.Unsupported))
 	for i := range d.Findings {
 		f := &d.Findings[i]
@@ -207,9 +203,7 @@ func (p *Page) fleetDoctor(d *finding.FleetDoctor) {
 		if f.Of != 1 {
 			where = fmt.Sprintf("%d of %s, such as %s", f.Containers, units.Plural(f.Of, "container"), f.Pod)
 		}
-		if f.Node != "" {
-			where += " on " + f.Node
-		}
+		where += units.If(f.Node != "", " on "+f.Node)
 		p.line("  in %s: %s", content.WorkloadName(f.Namespace, f.Workload, f.Container), where)
 		if f.Fix != "" {
 			p.line("  fix: %s", metric.Readable(f.Fix))

@@ -60,9 +60,7 @@ func (p *Page) goroutines(d *finding.Goroutines) {
 		states = append(states, "...")
 	}
 	counted := content.Goroutines(d)
-	if len(states) > 0 {
-		counted += ": " + strings.Join(states, ", ")
-	}
+	counted += units.If(len(states) > 0, ": "+strings.Join(states, ", "))
 	p.line("%s: %s", d.Target, counted)
 	switch {
 	case d.Runtime != nil:
@@ -135,10 +133,7 @@ func (p *Page) profile(d *finding.Profile) {
 	p.headed("largest functions of the program: their own code, and with what the runtime and the kernel did for them",
 		rows)
 	p.findings(d.Findings, false)
-	without := ""
-	if !d.PGO {
-		without = " (not for go build -pgo, which wants functions of Go 1.20 or later)"
-	}
+	without := units.If(!d.PGO, " (not for go build -pgo, which wants functions of Go 1.20 or later)")
 	p.written(d.Saved, without, d.Page)
 	p.next(d.Next)
 }

@@ -16,9 +16,7 @@ func (p *Page) size(d *finding.Size) {
 	const around = 2 // rows of the curve on each side of the answer
 	p.line("%s", content.SizeVerdict(d))
 	p.line("")
-	not := "not seen"
 	if f := d.Search; f != nil {
-		not = "not shown"
 		if f.Shown {
 			rows := [][]string{{"", "needs", "why"}}
 			for _, r := range content.SizeValues(d)[1:] {
@@ -34,8 +32,7 @@ func (p *Page) size(d *finding.Size) {
 		}
 		p.table(rows)
 		p.line("price: %s", content.SizePrice(&d.Price))
-		p.line("")
-		p.line("%s", content.SizeRuns(f))
+		p.below(append([]string{content.SizeRuns(f)}, content.SizeUnseen(d.Unseen, f)...)...)
 	} else {
 		p.table(content.SizeValues(d))
 		if len(d.Curve) > 0 {
@@ -44,10 +41,7 @@ func (p *Page) size(d *finding.Size) {
 			p.table(append([][]string{head}, content.SizeCurve(d, around)...))
 			p.line("price: %s", content.SizePrice(&d.Price))
 		}
-		p.below(content.SizeSeen(d)...)
-	}
-	for i := range d.Unseen {
-		p.line("%s: %s", not, content.Reason(&d.Unseen[i]))
+		p.below(append(content.SizeSeen(d), content.SizeUnseen(d.Unseen, nil)...)...)
 	}
 	p.end(d.Unknown, d.Next)
 }
@@ -75,19 +69,10 @@ func (p *Page) fleetSize(d *finding.FleetSize) {
 		w := &d.Workloads[0]
 		p.line("")
 		p.table(content.FleetSizeValues(w))
-		p.below(content.FleetSizeSeen(w)...)
-		for i := range w.Unseen {
-			p.line("not seen: %s", content.Reason(&w.Unseen[i]))
-		}
+		p.below(append(content.FleetSizeSeen(w), content.SizeUnseen(w.Unseen, nil)...)...)
 	}
-	var lines []string
-	if d.Gone > 0 {
-		lines = append(lines, "not listed: "+units.Plural(d.Gone, "workload")+" without a container now")
-	}
-	if d.LeftOut > 0 {
-		lines = append(lines, "not kept: "+units.Plural(d.LeftOut, "workload")+" of nodes with too many")
-	}
-	p.below(lines...)
+	p.below(units.If(d.Gone > 0, "not listed: "+units.Plural(d.Gone, "workload")+" without a container now"),
+		units.If(d.LeftOut > 0, "not kept: "+units.Plural(d.LeftOut, "workload")+" of nodes with too many"))
 	p.silent(d.Silent)
 	p.end(d.Unknown, d.Next)
 }

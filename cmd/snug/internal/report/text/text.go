@@ -9,6 +9,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 )
 
 // Write writes a document for people: the verdict, a small table, the reasons and
@@ -78,10 +79,7 @@ func (p *Page) index(d *finding.Index) {
 func (p *Page) build(d *finding.Build) {
 	p.line("snug %s (%s, %s/%s)", d.Version, d.Go, d.OS, d.Arch)
 	if d.Commit != nil {
-		changed := ""
-		if d.Changed {
-			changed = ", with changes"
-		}
+		changed := units.If(d.Changed, ", with changes")
 		p.line("commit %s%s", *d.Commit, changed)
 	}
 }

@@ -6,6 +6,7 @@ package units
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -221,10 +222,10 @@ func ChangeSaid(ratio float64, low, high *float64) string {
 // Exact formats a number with all its digits.
 func Exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// Plural formats a count: 1 run, 2 runs.
+// Plural formats a count: 1 run, 2 runs, 2 processes.
 func Plural[T int | int64 | float64](n T, word string) string {
 	if n != 1 {
-		word += "s"
+		word += If(strings.HasSuffix(word, "s"), "e") + "s"
 	}
 	return Number(float64(n)) + " " + word
 }
@@ -232,15 +233,25 @@ func Plural[T int | int64 | float64](n T, word string) string {
 // Bytes formats bytes for people: 512 MiB, 1.5 GiB.
 func Bytes(n int64) string { return plan.Bytes(n) }
 
-// CPUs formats a quota for a sentence; 0 is none.
+// CPUs formats a quota; 0 is none.
 func CPUs(n float64) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return "no quota"
-	case 1:
-		return "1 CPU"
 	}
-	return strconv.FormatFloat(n, 'g', -1, 64) + " CPUs"
+	return Plural(n, "CPU")
+}
+
+// Join joins the texts that are not empty.
+func Join(by string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" }), by)
+}
+
+// If returns a text if it is true; else "".
+func If(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
 }
 
 // List joins parts as in a sentence: a, b and c.

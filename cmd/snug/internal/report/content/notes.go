@@ -4,6 +4,7 @@ package content
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -115,56 +116,41 @@ func (s *Section) notShown(cells []finding.Cell, all []finding.Comparison, sever
 	mine := slices.DeleteFunc(s.Comparisons(cells, all), func(c finding.Comparison) bool {
 		return ofBenchmark(c) && (c.Metric != metric.BenchTime || c.Benchmark != "") // the table says ~
 	})
-	type group struct {
-		names, metrics []string
-		size           string
-		low, high      int
-	}
-	var groups []group
+	type rest struct{ size, text string }
+	var rests []rest
+	metrics := map[rest][]string{}
 	for _, key := range Compared(mine) {
-		g := group{metrics: []string{metric.Called(key)}}
+		var names []string
+		var needs []int
+		size := ""
 		for _, c := range mine {
-			if c.Metric != key || c.Word != finding.NotShown {
-				continue
-			}
-			g.size = units.About(c.Margin)
-			g.names = append(g.names, s.Name(&cells[c.Cell]))
-			if c.NeedN != nil {
-				if g.low == 0 || *c.NeedN < g.low {
-					g.low = *c.NeedN
+			if c.Metric == key && c.Word == finding.NotShown {
+				size, names = units.About(c.Margin), append(names, s.Name(&cells[c.Cell]))
+				if c.NeedN != nil {
+					needs = append(needs, *c.NeedN)
 				}
-				g.high = max(g.high, *c.NeedN)
 			}
 		}
-		if len(g.names) == 0 {
+		if len(names) == 0 {
 			continue
 		}
-		same := slices.IndexFunc(groups, func(h group) bool {
-			return h.size == g.size && h.low == g.low && h.high == g.high && slices.Equal(h.names, g.names)
-		})
-		if same < 0 {
-			groups = append(groups, g)
-		} else {
-			groups[same].metrics = append(groups[same].metrics, g.metrics...)
+		r := rest{size, " of " + few(names)}
+		r.text += units.If(several, " ("+Short(s.brief, 60)+")")
+		if len(needs) > 0 {
+			r.text += Needs(size, slices.Min(needs), slices.Max(needs))
 		}
-	}
-	var notes []string
-	for _, g := range groups {
-		text := "not decided: " + strings.Join(g.metrics, ", ") + " of " + few(g.names)
-		if several {
-			text += " (" + Short(s.brief, 60) + ")"
+		if metrics[r] == nil {
+			rests = append(rests, r)
 		}
-		notes = append(notes, text+Needs(g.size, g.low, g.high))
+		metrics[r] = append(metrics[r], metric.Called(key))
 	}
-	return notes
+	return units.Texts(rests, func(r rest) string { return "not decided: " + strings.Join(metrics[r], ", ") + r.text })
 }
 
 // Missing says what is unknown and why, with the file if there is one.
 func Missing(g *finding.Gap) string {
 	text := metric.Readable(g.Field)
-	if g.File != "" {
-		text += ", " + message.Clean(g.File)
-	}
+	text += units.If(g.File != "", ", "+message.Clean(g.File))
 	return text + ": " + metric.Readable(g.Why)
 }
 
@@ -235,21 +221,132 @@ func OriginText(s *finding.Setup, cells []finding.Cell, planned bool) string {
 		return ""
 	}
 	m := &s.Machine
-	var took, cpus, way string
-	if s.Seconds > 0 {
-		took = Whole(s.Seconds) + " in all"
-	}
-	if m.CPUs > 0 {
-		cpus = units.Plural(m.CPUs, "CPU")
-	}
-	if m.CgroupWay != "" && !s.NoLimit {
-		way = "cgroups: " + m.CgroupWay
-	}
-	return joined("; ", joined(", ", RoundsText(s, cells, planned), took),
-		message.Clean(joined(", ", cpus, m.OS, m.Kernel, m.Go, way)), "seed "+fmt.Sprint(s.Seed))
+	took, cpus := units.If(s.Seconds > 0, Whole(s.Seconds)+" in all"), units.If(m.CPUs > 0, units.Plural(m.CPUs, "CPU"))
+	way := units.If(m.CgroupWay != "" && !s.NoLimit, "cgroups: "+m.CgroupWay)
+	return units.Join("; ", units.Join(", ", RoundsText(s, cells, planned), took),
+		message.Clean(units.Join(", ", cpus, m.OS, m.Kernel, m.Go, way)), "seed "+fmt.Sprint(s.Seed))
 }
 
-// joined joins texts; "" = none.
-func joined(by string, texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), by)
+// invalidNotes say how many runs did not count, why, and whether they were repeated.
+func invalidNotes(s *finding.Setup, cells []finding.Cell) []string {
+	var again, lost reasons
+	for i := range cells {
+		runs := cells[i].Rounds
+		for k := range runs {
+			r := &runs[k]
+			if r.Invalid == "" {
+				continue
+			}
+			if slices.ContainsFunc(runs, func(o finding.Run) bool {
+				return o.Round == r.Round && (o.Invalid == "" || o.Try > r.Try)
+			}) {
+				again.add(r.Invalid)
+			} else {
+				lost.add(r.Invalid)
+			}
+		}
+	}
+	var notes []string
+	if s.Repeated > 0 {
+		notes = append(notes, units.Plural(s.Repeated, "run")+" did not count and "+were(s.Repeated)+" repeated: "+
+			again.text())
+	}
+	if s.Excluded > 0 {
+		notes = append(notes, units.Plural(s.Excluded, "run")+" did not count"+": "+lost.text()+"; not replaced, left out")
+	}
+	return notes
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// reasons counts why runs did not count, or their notes; those that differ only in numbers are grouped.
+type reasons []reason
+
+type reason struct {
+	key, example string
+	runs         int
+	differ       bool
+}
+
+func (all *reasons) add(why string) {
+	key := withoutFigures(why)
+	for i := range *all {
+		if r := &(*all)[i]; r.key == key {
+			r.runs, r.differ = r.runs+1, r.differ || r.example != why
+			return
+		}
+	}
+	*all = append(*all, reason{key, why, 1, false})
+}
+
+// text joins the reasons. Without any, the document does not hold the runs, and the text says so.
+func (all reasons) text() string {
+	if len(all) == 0 {
+		return "the document does not hold the runs, so the reason is unknown"
+	}
+	var parts []string
+	for _, r := range all {
+		text := message.Clean(r.example)
+		if what, figures, ok := strings.Cut(text, ": "); ok && !strings.Contains(figures, ": ") {
+			if r.differ {
+				figures = "for example " + figures
+			}
+			text = what + " (" + figures + ")"
+		} else if r.differ {
+			text = "for example " + text
+		}
+		if len(all) > 1 {
+			text = fmt.Sprintf("%d \u00d7 %s", r.runs, text)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+var figures = regexp.MustCompile(`[0-9][0-9.,]*`)
+
+// withoutFigures replaces the numbers in a note by 0, because they may differ between runs.
+func withoutFigures(note string) string { return figures.ReplaceAllString(note, "0") }
+
+// runNotes returns each note of the valid runs once, and the number of requests that the
+// percentiles of a closed loop of users leave out.
+func runNotes(cells []finding.Cell) []string {
+	var remarks reasons
+	var ended, unfinished int64
+	several := false
+	for i := range cells {
+		c := &cells[i]
+		several = several || c.Workload != cells[0].Workload
+		for k := range c.Rounds {
+			r := &c.Rounds[k]
+			if r.Invalid != "" {
+				continue
+			}
+			if closedLoop(c.Load) {
+				ended, unfinished = ended+r.Ops, unfinished+r.Unfinished
+			}
+			if r.Note != "" {
+				remarks.add(c.Workload + ": " + r.Note)
+			}
+		}
+	}
+	var notes []string
+	for _, m := range remarks {
+		text := m.example
+		if !several {
+			text = strings.TrimPrefix(text, cells[0].Workload+": ")
+		}
+		notes = append(notes, fmt.Sprintf("%s (%s)", message.Clean(text), units.Plural(m.runs, "run")))
+	}
+	if unfinished > 0 {
+		text := units.Plural(unfinished, "request")
+		text += units.If(ended > 0, " ("+units.Share(float64(unfinished)/float64(ended+unfinished))+")")
+		notes = append(notes, text+" unfinished at the end of the window, and not in the percentiles")
+	}
+	return notes
 }
