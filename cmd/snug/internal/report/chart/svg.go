@@ -59,7 +59,7 @@ func px(x float64) string {
 	if units.Odd(x) {
 		return "0"
 	}
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(x, 'f', 1, 64), "0"), ".")
+	return units.Trim(strconv.FormatFloat(x, 'f', 1, 64))
 }
 
 func (s *svg) Line(class string, x1, y1, x2, y2 float64) {

@@ -143,10 +143,10 @@ func FleetSizeValues(w *finding.SizedWorkload) [][]string {
 func FleetSizeSeen(w *finding.SizedWorkload) []string {
 	s := &w.Seen
 	return []string{
-		"seen: live heap " + seen(&s.Live, inBytes) + ", at most " + seen(&s.LiveMost, inBytes) + "; " +
-			seen(&s.Allocated, inBytes) + " allocated a second; GC " + seen(&s.GCCores, TwoFigures) +
-			" CPUs; memory in use at most " + seen(&s.Used, inBytes) + ", of it " + seen(&s.Other, inBytes) + " not Go's",
-		"CPU: mean " + seen(&s.CPUMean, TwoFigures) + ", 95 % of the time at most " + seen(&s.CPUHigh, TwoFigures) +
-			"; throttled " + seen(&s.Throttled, units.Share),
+		"seen: live heap " + Figure(s.Live, inBytes) + ", at most " + Figure(s.LiveMost, inBytes) + "; " +
+			Figure(s.Allocated, inBytes) + " allocated a second; GC " + Figure(s.GCCores, TwoFigures) +
+			" CPUs; memory in use at most " + Figure(s.Used, inBytes) + ", of it " + Figure(s.Other, inBytes) + " not Go's",
+		"CPU: mean " + Figure(s.CPUMean, TwoFigures) + ", 95 % of the time at most " + Figure(s.CPUHigh, TwoFigures) +
+			"; throttled " + Figure(s.Throttled, units.Share),
 	}
 }

@@ -4,6 +4,7 @@ package content
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,27 +18,22 @@ const maxNamed = 5
 
 // DiffVerdict says in one sentence what B spends more and less CPU time on.
 func DiffVerdict(d *finding.ProfileDiff) string {
-	var more, less []string
-	counted := false
-	for i := range d.Classes {
-		c := &d.Classes[i]
-		counted = counted || c.Low != nil
-		if named := message.Clean(c.ID) + " " + Difference(d, c.Difference); c.Shown && c.Difference > 0 {
-			more = append(more, named)
-		} else if c.Shown {
-			less = append(less, named)
-		}
-	}
 	said := []string{}
 	for _, way := range []struct {
-		word  string
-		named []string
-	}{{"more", more}, {"less", less}} {
-		if n := len(way.named); n > maxNamed {
-			way.named = append(way.named[:maxNamed:maxNamed], units.Plural(n-maxNamed, "other"))
+		word string
+		sign float64
+	}{{"more", 1}, {"less", -1}} {
+		var named []string
+		for _, c := range d.Classes {
+			if c.Shown && c.Difference*way.sign > 0 {
+				named = append(named, message.Clean(c.ID)+" "+Difference(d, c.Difference))
+			}
 		}
-		if len(way.named) > 0 {
-			said = append(said, way.word+" in "+units.List(way.named))
+		if n := len(named); n > maxNamed {
+			named = append(named[:maxNamed], units.Plural(n-maxNamed, "other"))
+		}
+		if len(named) > 0 {
+			said = append(said, way.word+" in "+units.List(named))
 		}
 	}
 	for _, sum := range Sums(d) {
@@ -49,7 +45,7 @@ func DiffVerdict(d *finding.ProfileDiff) string {
 	switch {
 	case len(said) > 0:
 		text = strings.Join(said, "; ")
-	case !counted:
+	case !slices.ContainsFunc(d.Classes, func(c finding.ClassDiff) bool { return c.Low != nil }):
 		text = "no difference can be told from chance"
 	}
 	if d.Unit == finding.UnitCores {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
@@ -32,15 +33,19 @@ func at(w *finding.Why, i int) float64 {
 	return w.Numbers[i]
 }
 
-// as words a reason with its numbers, each formatted.
+// as words a reason with its numbers, each formatted. What it is about is the argument after them.
 func as(format string, each ...func(float64) string) func(*finding.Why) string {
-	if len(each) == 0 {
+	about := strings.Contains(format, "%[")
+	if len(each) == 0 && !about {
 		return func(*finding.Why) string { return format }
 	}
 	return func(w *finding.Why) string {
-		args := make([]any, len(each))
+		var args []any
 		for i, f := range each {
-			args[i] = f(at(w, i))
+			args = append(args, f(at(w, i)))
+		}
+		if about {
+			args = append(args, w.Of)
 		}
 		return fmt.Sprintf(format, args...)
 	}
@@ -78,9 +83,8 @@ func windows(share, seconds float64) string {
 
 // unseenShare words what is added for what was not seen, and for collections.
 func unseenShare(margin, collections float64) string {
-	s := "; " + percent(margin) + " for what was not seen"
-	s += units.If(collections > 0, "; "+hundredths(collections)+" for more collections")
-	return s
+	return "; " + percent(margin) + " for what was not seen" +
+		units.If(collections > 0, "; "+hundredths(collections)+" for more collections")
 }
 
 // addedTo words what a margin is added to.
@@ -158,21 +162,17 @@ func init() { // Reason words a cause
 		finding.SizeCurveUnsure: as("the curve is uncertain: %s of the way to the heap goal was allocated between "+
 			"collections, and 0.7 to 1 is usual", hundredths),
 		finding.SizeBursts: func(w *finding.Why) string {
-			shorter := "a second"
-			if n := at(w, 0); n != 1 {
-				shorter = integer(n) + " s"
+			shorter := integer(at(w, 0)) + " s"
+			if at(w, 0) == 1 {
+				shorter = "a second"
 			}
 			return detailed("CPU use in bursts shorter than " + shorter)(w)
 		},
 
-		finding.SizeEnded: as("not shown: the search ended before fresh runs confirmed a container"),
-		finding.SizeNothing: func(w *finding.Why) string {
-			return "not shown: no container kept " + w.Of + " in all of its fresh runs"
-		},
-		finding.SizeLacked: detailed("not shown"),
-		finding.SizeKept: func(w *finding.Why) string {
-			return "the cheapest that kept " + w.Of + " in " + integer(at(w, 0)) + " of " + integer(at(w, 1)) + " fresh runs"
-		},
+		finding.SizeEnded:     as("not shown: the search ended before fresh runs confirmed a container"),
+		finding.SizeNothing:   as("not shown: no container kept %[1]s in all of its fresh runs"),
+		finding.SizeLacked:    detailed("not shown"),
+		finding.SizeKept:      as("the cheapest that kept %[3]s in %[1]s of %[2]s fresh runs", integer, integer),
 		finding.SizeLimitOnly: as("the limit: with less, nothing was shown"),
 		finding.SizeLeftToGo:  as("left to Go, as it was tried"),
 		finding.SizeAsTried:   as("as it was tried"),
@@ -188,11 +188,8 @@ func init() { // Reason words a cause
 		},
 		finding.SizeUntried:  as("that it is the cheapest: %s cheaper ones were not tried", integer),
 		finding.SizeSmallest: as("where it breaks: it is the smallest that is tried"),
-		finding.SizeAlsoKept: func(w *finding.Why) string {
-			return "that " + w.Of + " is too little: it kept it in " + integer(at(w, 0)) + " of " + integer(at(w, 1)) +
-				" fresh runs"
-		},
-		finding.SizeSaid: detail,
+		finding.SizeAlsoKept: as("that %[3]s is too little: it kept it in %[1]s of %[2]s fresh runs", integer, integer),
+		finding.SizeSaid:     detail,
 
 		finding.SilentPod:       detailed("the pod is not running"),
 		finding.SilentNoPort:    as("the pod has no port named metrics"),

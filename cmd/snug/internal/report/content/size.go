@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/report/metric"
@@ -83,7 +82,7 @@ func SizeValues(d *finding.Size) [][]string {
 		{"memory limit", &d.Memory, inBytes, Figure(s.Limit, units.Bytes)},
 		{"GOMEMLIMIT", &d.GOMEMLIMIT, inBytes, Figure(s.MemLimit, units.Bytes)},
 		{"CPU request", &d.CPURequest, units.Number, ""},
-		{"CPU limit", &d.CPULimit, units.Number, seen(&s.Quota, units.Number)},
+		{"CPU limit", &d.CPULimit, units.Number, Figure(s.Quota, units.Number)},
 		{"GOMAXPROCS", &d.GOMAXPROCS, units.Number, Figure(s.Procs, strconv.Itoa)},
 	} {
 		least := ""
@@ -123,13 +122,13 @@ func SizeSeen(d *finding.Size) []string {
 	s := &d.Seen
 	all := []string{
 		"seen in " + units.Seconds(d.Seconds) + ": " + units.Plural(d.Collections, "collection") + "; live heap " +
-			seen(&s.Live, inBytes) + ", at most " + seen(&s.LiveMost, inBytes) +
-			"; " + seen(&s.Allocated, inBytes) + " allocated a second; GC " + seen(&s.GCCores, TwoFigures) + " CPUs",
-		"memory in use at most " + seen(&s.Used, inBytes) + ", of it " + seen(&s.Other, inBytes) +
-			" not Go's; Go beside objects at least " + seen(&s.Rest, inBytes),
-		"CPU: mean " + seen(&s.CPUMean, TwoFigures) + ", 95 % of the seconds at most " + seen(&s.CPUHigh, TwoFigures) +
-			", 99 % of the periods of 100 ms at most " + seen(&s.CPUMost, TwoFigures) +
-			"; throttled " + seen(&s.Throttled, units.Share),
+			Figure(s.Live, inBytes) + ", at most " + Figure(s.LiveMost, inBytes) +
+			"; " + Figure(s.Allocated, inBytes) + " allocated a second; GC " + Figure(s.GCCores, TwoFigures) + " CPUs",
+		"memory in use at most " + Figure(s.Used, inBytes) + ", of it " + Figure(s.Other, inBytes) +
+			" not Go's; Go beside objects at least " + Figure(s.Rest, inBytes),
+		"CPU: mean " + Figure(s.CPUMean, TwoFigures) + ", 95 % of the seconds at most " + Figure(s.CPUHigh, TwoFigures) +
+			", 99 % of the periods of 100 ms at most " + Figure(s.CPUMost, TwoFigures) +
+			"; throttled " + Figure(s.Throttled, units.Share),
 	}
 	if d.Model.Known() {
 		all = append(all, TwoFigures(d.Model.N)+" of the way from the live heap to the heap goal was allocated "+
@@ -185,11 +184,6 @@ func SizePatch(d *finding.Size) (text string, why *finding.Why) {
 
 // number formats a number that may be unknown.
 func number(n *float64, as func(float64) string) string { return units.Each([]*float64{n}, as)[0] }
-
-// seen is Figure, once for all figures.
-//
-//go:noinline
-func seen(f *figure.Of[float64], as func(float64) string) string { return Figure(*f, as) }
 
 func inBytes(n float64) string { return units.Bytes(int64(n)) }
 

@@ -222,48 +222,41 @@ func lastValue(what string) (knob, value string) {
 // PrunedGroups returns the settings that a search did not try. Settings whose reasons differ
 // only in numbers are grouped.
 func PrunedGroups(all []finding.Pruned) []finding.Pruned {
-	type group struct {
-		key     string
-		members []finding.Pruned
-	}
-	var groups []group
-next:
-	for _, x := range all {
+	var groups [][]finding.Pruned
+	places := map[string]int{}
+	for i, x := range all {
 		knob, _ := lastValue(x.What)
 		key := knob + ": " + withoutFigures(x.Why)
-		for i := range groups {
-			if knob != "" && groups[i].key == key {
-				groups[i].members = append(groups[i].members, x)
-				continue next
-			}
+		if knob == "" {
+			key = strconv.Itoa(i)
 		}
-		groups = append(groups, group{key, []finding.Pruned{x}})
+		at, old := places[key]
+		if !old {
+			at = len(groups)
+			places[key], groups = at, append(groups, nil)
+		}
+		groups[at] = append(groups[at], x)
 	}
 	var out []finding.Pruned
 	for _, g := range groups {
-		if len(g.members) == 1 {
-			out = append(out, finding.Pruned{What: metric.Readable(g.members[0].What), Why: metric.Readable(g.members[0].Why)})
-			continue
-		}
-		why, settings := g.members[0].Why, 0
-		var low, high string
-		for _, x := range g.members {
-			if x.Why != g.members[0].Why {
-				why = sizeWithin.ReplaceAllString(g.members[0].Why, "") // it differs for each setting
+		what, why, settings := g[0].What, g[0].Why, 0
+		var values []string
+		for _, x := range g {
+			if x.Why != g[0].Why {
+				why = sizeWithin.ReplaceAllString(g[0].Why, "") // it differs for each setting
 			}
 			settings += 1 + strings.Count(x.What, ", ") // GOGC=50, 100 with GOMEMLIMIT=179MiB
 			_, v := lastValue(x.What)
-			if low == "" || magnitude(v) < magnitude(low) {
-				low = v
-			}
-			if high == "" || magnitude(v) > magnitude(high) {
-				high = v
-			}
+			values = append(values, v)
 		}
-		knob, _ := lastValue(g.members[0].What)
-		what := units.Plural(settings, "setting") + " with " + knob + " " + metric.ValueText(knob, low)
-		what += units.If(high != low, " to "+metric.ValueText(knob, high))
-		out = append(out, finding.Pruned{What: message.Clean(what), Why: metric.Readable(why)})
+		if len(g) > 1 {
+			knob, _ := lastValue(what)
+			bySize := func(a, b string) int { return cmp.Compare(magnitude(a), magnitude(b)) }
+			low, high := slices.MinFunc(values, bySize), slices.MaxFunc(values, bySize)
+			what = units.Plural(settings, "setting") + " with " + knob + " " + metric.ValueText(knob, low) +
+				units.If(high != low, " to "+metric.ValueText(knob, high))
+		}
+		out = append(out, finding.Pruned{What: metric.Readable(what), Why: metric.Readable(why)})
 	}
 	return out
 }

@@ -113,7 +113,8 @@ func Wrong(err error) string {
 	case reflect.TypeFor[knob]():
 		want = "a number or a string"
 	}
-	is := cmp.Or(map[string]string{"array": "a list", "bool": "true or false", "object": "an object"}[of.Value], "a "+of.Value)
+	values := map[string]string{"array": "a list", "bool": "true or false", "object": "an object"}
+	is := cmp.Or(values[of.Value], "a "+of.Value)
 	if number, ok := strings.CutPrefix(of.Value, "number "); ok { // too large, or with a fraction
 		if is = number; k == reflect.Int || k == reflect.Int64 || k == reflect.Float64 {
 			want += " of 64 bits"

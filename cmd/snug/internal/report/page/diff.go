@@ -22,37 +22,34 @@ func FlameDiff(w io.Writer, c *cpuprof.Comparison, d *finding.ProfileDiff) error
 	v := profileView("profile", d.A.Target+" and "+d.B.Target, "A: "+content.ProfiledText(&d.A),
 		"B: "+content.ProfiledText(&d.B))
 	v.Verdict, v.Next = content.DiffVerdict(d), d.Next
-	changes := func(caption string, head []string, n int, of func(i int) (c *finding.Change, name, words string)) {
-		rows, shades := make([][]string, n), make([]string, n)
-		for i := range n {
-			c, name, words := of(i)
-			rows[i] = append(append([]string{name}, content.ChangeCells(d, c)...), words)[:len(head)]
-			shades[i] = shade(c.A, c.B, c.Shown)
-		}
-		if n == 0 {
-			return
-		}
-		t := named(worded(caption, head, rows), shades)
-		v.Parts = append(v.Parts, Part{Title: caption, Intro: "Amounts are " + content.DiffUnit(d) +
-			"; ~ is no difference that can be shown.", Tables: []table{t}})
+	var rows [][]string
+	var shades []string
+	add := func(c *finding.Change, name string, words ...string) {
+		rows = append(rows, append(append([]string{name}, content.ChangeCells(d, c)...), words...))
+		shades = append(shades, shade(c.A, c.B, c.Shown))
 	}
-	head := []string{"class", "A", "B", "difference", "interval", "what it is"}
+	part := func(caption, what string, words ...string) { // has the rows that were added
+		head := append([]string{what, "A", "B", "difference", "interval"}, words...)
+		if len(rows) > 0 {
+			v.Parts = append(v.Parts, Part{Title: caption, Intro: "Amounts are " + content.DiffUnit(d) +
+				"; ~ is no difference that can be shown.", Tables: []table{named(worded(caption, head, rows), shades)}})
+		}
+		rows, shades = nil, nil
+	}
+	for i := range d.Classes {
+		add(&d.Classes[i].Change, d.Classes[i].ID, d.Classes[i].Words)
+	}
+	part("What the CPU time went to", "class", "what it is")
 	if len(d.Classes) > 0 {
-		changes("What the CPU time went to", head, len(d.Classes), func(i int) (*finding.Change, string, string) {
-			c := &d.Classes[i]
-			return &c.Change, c.ID, c.Words
-		})
-		sums := content.Sums(d)
-		changes("Sums of classes", head, len(sums), func(i int) (*finding.Change, string, string) {
-			return sums[i].Change,
-				sums[i].Name, sums[i].Of
-		})
+		for _, sum := range content.Sums(d) {
+			add(sum.Change, sum.Name, sum.Of)
+		}
 	}
-	head[0] = "function"
-	changes("Functions of the program, with the work of the runtime and the kernel for them", head[:5], len(d.Functions),
-		func(i int) (*finding.Change, string, string) {
-			return &d.Functions[i].Change, d.Functions[i].Function, ""
-		})
+	part("Sums of classes", "class", "what it is")
+	for i := range d.Functions {
+		add(&d.Functions[i].Change, d.Functions[i].Function)
+	}
+	part("Functions of the program, with the work of the runtime and the kernel for them", "function")
 	v.Notes = append([]string{"Each list of intervals, and all frames of the drawing, hold as a whole with " +
 		units.Share(d.Confidence) + " confidence."}, d.Caveats...)
 	frames := make([]frame, len(c.Calls))

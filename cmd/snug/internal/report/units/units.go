@@ -205,10 +205,7 @@ func Between(low, high float64) string {
 }
 
 // Number formats x with at most three decimals.
-func Number(x float64) string {
-	s := strconv.FormatFloat(x, 'f', 3, 64)
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
-}
+func Number(x float64) string { return Trim(strconv.FormatFloat(x, 'f', 3, 64)) }
 
 // ChangeSaid formats a ratio and its interval for a sentence: -11 % (95 % interval -13 to -9 %).
 func ChangeSaid(ratio float64, low, high *float64) string {
@@ -341,7 +338,7 @@ func ParseGoBytes(text string) (int64, bool) { return plan.ParseGoBytes(text) }
 // narrowScaled formats a number with a letter for its scale, in at most five cells up
 // to 1000 of the largest scale: 999, 1.5k, 12k.
 func narrowScaled(x, step float64, letters string) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	if Odd(x) {
 		return "?"
 	}
 	i := -1
@@ -391,18 +388,12 @@ func NarrowShare(x float64) string {
 }
 
 // NarrowNumber formats a number in at most five cells, without trailing zeros.
-func NarrowNumber(x float64) string {
-	s := NarrowFixed(x, 5)
-	if strings.Contains(s, ".") && !strings.ContainsAny(s, "kMGTPE") {
-		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-	}
-	return s
-}
+func NarrowNumber(x float64) string { return Trim(NarrowFixed(x, 5)) }
 
 // NarrowDuration formats seconds in at most six cells; micro is the sign for microseconds.
 func NarrowDuration(s float64, micro string) string {
 	switch {
-	case math.IsNaN(s) || math.IsInf(s, 0):
+	case Odd(s):
 		return "?"
 	case s <= 0:
 		return "0"
@@ -422,7 +413,7 @@ func NarrowDuration(s float64, micro string) string {
 
 // NarrowFixed formats a number in at most the given number of cells, with at most two decimals.
 func NarrowFixed(x float64, cells int) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	if Odd(x) {
 		return "?"
 	}
 	for decimals := 2; decimals >= 0; decimals-- {
