@@ -59,15 +59,15 @@ func testFullDisks(t *testing.T, l *faultLab) {
 		what string
 		hint string
 	}{
-		{"record", []string{"--record", "disk/file"}, "cannot start the record: no space left on device, disk/file$", "another file"},
-		{"page", []string{"--html", "disk/file"}, "cannot write, no space left on device, disk/file$", "has room"},
-		{"benchfmt", []string{"--benchfmt", "disk/file"}, "cannot write, no space left on device, disk/file$", "has room"},
-		{"page, a device", []string{"--html", "/dev/full"}, "cannot write, no space left on device, /dev/full$", "has room"},
-		{"record, a device", []string{"--record", "/dev/full"}, "not a regular file, /dev/full$", "new file"},
+		{"record", []string{"--record", "disk/file"}, "cannot start the record disk/file: no space left on device$", "another file"},
+		{"page", []string{"--html", "disk/file"}, "cannot write disk/file: no space left on device$", "has room"},
+		{"benchfmt", []string{"--benchfmt", "disk/file"}, "cannot write disk/file: no space left on device$", "has room"},
+		{"page, a device", []string{"--html", "/dev/full"}, "cannot write /dev/full: no space left on device$", "has room"},
+		{"record, a device", []string{"--record", "/dev/full"}, "/dev/full: not a regular file$", "new file"},
 		{"record, a directory", []string{"--record", "disk"}, "disk$", "."},
 		{"page, a directory", []string{"--html", "disk"}, "disk$", "."},
-		{"page, in no directory", []string{"--html", "nowhere/page.html"}, "cannot write, no such file or directory, nowhere/page.html$", "."},
-		{"benchfmt, in no directory", []string{"--benchfmt", "nowhere/file"}, "cannot write, no such file or directory, nowhere/file$", "."},
+		{"page, in no directory", []string{"--html", "nowhere/page.html"}, "cannot write nowhere/page.html: no such file or directory$", "."},
+		{"benchfmt, in no directory", []string{"--benchfmt", "nowhere/file"}, "cannot write nowhere/file: no such file or directory$", "."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -78,7 +78,7 @@ func testFullDisks(t *testing.T, l *faultLab) {
 			o := v.wait(t)
 			o.fails(t, 1, tt.what, tt.hint)
 			// If the disk is full late, the measured results are still printed.
-			late := strings.Contains(tt.what, "has room") || strings.HasPrefix(tt.what, "cannot write, no space")
+			late := strings.Contains(tt.what, "has room") || strings.HasPrefix(tt.what, "cannot write") && strings.Contains(tt.what, ": no space")
 			if answered := o.stdout != ""; answered != late {
 				t.Errorf("answers %q", o.stdout)
 			}
@@ -96,7 +96,7 @@ func testFullDisks(t *testing.T, l *faultLab) {
 			}
 			v := l.startWith(t, "", full, join([]string{"bench", form}, quick, batch)...)
 			full.Close()
-			v.wait(t).fails(t, 1, "cannot write the answer, no space left on device$", "free some space")
+			v.wait(t).fails(t, 1, "cannot write the answer: no space left on device$", "free some space")
 		}
 	})
 	t.Run("record becomes full, and goes on", func(t *testing.T) {
@@ -108,7 +108,7 @@ func testFullDisks(t *testing.T, l *faultLab) {
 		v := l.start(t, dir, args...)
 		v.keeps = []string{"disk"}
 		o := v.wait(t)
-		o.fails(t, 1, "cannot write the record: no space left on device, disk/record$", "free some space")
+		o.fails(t, 1, "cannot write the record disk/record: no space left on device$", "free some space")
 		kept := read(t, record)
 		if n := strings.Count(kept, "\n"); n < 2 || !strings.HasSuffix(kept, "\n") {
 			t.Errorf("%d whole lines are kept of %d bytes", n, len(kept))

@@ -69,9 +69,9 @@ func testLoadCommands(t *testing.T, l *faultLab) {
 	}
 	const byHand = "by hand"
 	for _, tt := range []struct{ name, flags, prepare, load, what, hint string }{
-		{"prepare fails", "", "echo no database >&2; exit 4", "true", `^the prepare command failed, exit code 4; it said: no database$`, byHand},
-		{"load fails in the warm-up", "", "", "echo no; exit 5", `^the load command, in the warm-up, failed, exit code 5; it said: no$`, byHand},
-		{"load fails in the window", "", "", "test $SNUG_PHASE = warmup || exit 5", `^the load command failed, exit code 5$`, byHand},
+		{"prepare fails", "", "echo no database >&2; exit 4", "true", `^the prepare command failed: exit code 4; it said: no database$`, byHand},
+		{"load fails in the warm-up", "", "", "echo no; exit 5", `^the load command, in the warm-up, failed: exit code 5; it said: no$`, byHand},
+		{"load fails in the window", "", "", "test $SNUG_PHASE = warmup || exit 5", `^the load command failed: exit code 5$`, byHand},
 		{"load prints nothing", "", "", "true", `^the load command printed nothing$`, `^its last line must be as \{"operations"`},
 		{"load prints garbage", "", "", "echo 12 requests", `^the load command printed no JSON object .*; its last line: 12 requests$`, "operations"},
 		{"load prints no operations", "", "", `echo '{"requests":12}'`, `^the load command printed no operations, but \{"requests":12\}$`, "operations"},

@@ -75,7 +75,7 @@ func (c *cluster) plugin(t *testing.T) {
 			t.Errorf("the GOMAXPROCS of a program of another user is %v, %s", w.GOMAXPROCS.Least, out)
 		}
 	}
-	if _, said, code = run("ps", "nobody"); code != 1 || !strings.Contains(said, "no such Go workload, nobody") {
+	if _, said, code = run("ps", "nobody"); code != 1 || !strings.Contains(said, "nobody: no such Go workload") {
 		t.Errorf("exit code %d, %s", code, said)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "snug-*")); len(left) > 0 {

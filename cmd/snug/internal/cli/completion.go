@@ -22,7 +22,7 @@ func newCompletion(u *ui.UI) *cobra.Command {
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return message.Usage("needs one shell, snug completion", "write one of "+strings.Join(shells, ", "))
+				return message.Usage("snug completion: needs one shell", "write one of "+strings.Join(shells, ", "))
 			}
 			return nil
 		},
@@ -40,7 +40,7 @@ func newCompletion(u *ui.UI) *cobra.Command {
 			case "powershell":
 				err = root.GenPowerShellCompletionWithDesc(&b)
 			default:
-				err = message.Usage("unknown shell, "+message.Typed(args[0]), "write one of "+strings.Join(shells, ", "))
+				err = message.Usage(message.Typed(args[0])+": unknown shell", "write one of "+strings.Join(shells, ", "))
 			}
 			if err != nil {
 				return err

@@ -117,7 +117,7 @@ func TestLintServices(t *testing.T) {
 	if d, _, _ := lintIn(t, dir, "shop/a.env", "shop/compose.yaml", "shop/b.env"); d.Files != 3 || strings.Count(ids(&d), "b.env") != 1 {
 		t.Errorf("%d files, %s", d.Files, ids(&d))
 	}
-	if _, code, talk := lintIn(t, dir, "bad.service", "one"); code != message.ExitFailed || !strings.Contains(talk, "NUL byte, so it is not UTF-8 text, bad.service") {
+	if _, code, talk := lintIn(t, dir, "bad.service", "one"); code != message.ExitFailed || !strings.Contains(talk, "bad.service: it holds a NUL byte, so it is not UTF-8 text") {
 		t.Errorf("exit code %d, %s", code, talk)
 	}
 }
@@ -188,7 +188,7 @@ func TestLintUnreadable(t *testing.T) {
 		t.Errorf("exit code %d, %+v", code, d.Unknown)
 	}
 	_, code, talk := lintIn(t, dir, "deploy/b.yaml")
-	if code != message.ExitFailed || !strings.Contains(talk, "not text in UTF-8, deploy/b.yaml:1") {
+	if code != message.ExitFailed || !strings.Contains(talk, "deploy/b.yaml:1: not text in UTF-8") {
 		t.Errorf("exit code %d, %s", code, talk)
 	}
 }

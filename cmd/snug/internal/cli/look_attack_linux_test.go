@@ -58,11 +58,11 @@ func TestDoctorNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ target, want string }{
-		{"locked", "a program, not a process, locked"},
-		{"nobody-runs-this", "a program, not a process, nobody-runs-this"}, // no such process, so the file is meant
-		{"service", "a directory that is not a cgroup, service"},
-		{"2", "a thread of the kernel, 2"},
-		{server.URL + "/x?token=secret", "neither a profile nor a trace nor a log nor metrics, " + server.URL + "/x\n"},
+		{"locked", "locked: a program, not a process"},
+		{"nobody-runs-this", "nobody-runs-this: a program, not a process"}, // so the file is meant: no such process
+		{"service", "service: a directory that is not a cgroup"},
+		{"2", "2: a thread of the kernel"},
+		{server.URL + "/x?token=secret", server.URL + "/x: neither a profile nor a trace nor a log nor metrics\n"},
 	} {
 		if c.target == "2" {
 			if text, err := os.ReadFile("/proc/2/comm"); err != nil || string(text) != "kthreadd\n" {
@@ -119,7 +119,7 @@ func TestProfileFiles(t *testing.T) {
 		{[]string{"--rate", "fast"}, message.ExitUsage, "write 1 to 250 samples"},
 		{[]string{"--rate", "251"}, message.ExitUsage, "write 1 to 250 samples"},
 		{[]string{"--duration", "long"}, message.ExitUsage, "write a duration such as 10s"},
-		{nil, message.ExitFailed, ", " + someMetrics}, // the error says where
+		{nil, message.ExitFailed, someMetrics + ": "}, // the error says where
 	} {
 		code, out, talk := snug(t, append([]string{"profile", someMetrics}, c.args...)...)
 		if code != c.code || out != "" || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {

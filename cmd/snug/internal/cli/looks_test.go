@@ -49,7 +49,7 @@ func TestReportLooks(t *testing.T) {
 		{"compressed", reporttest.Zipped(t, all), nil, message.ExitFine, 3, ""},
 		{"cut off", all[:len(all)-20], nil, message.ExitFailed, 2, "only 2 looks can be read"},
 		{"cut off in the first", all[:20], nil, message.ExitFailed, 0, "not a JSON document"},
-		{"of another version", lines[0] + `{"snug":"v2","kind":"top"}`, nil, message.ExitFailed, 1, "only 1 look can be read, not a document of snug v1"},
+		{"of another version", lines[0] + `{"snug":"v2","kind":"top"}`, nil, message.ExitFailed, 1, "only 1 look can be read: not a document of snug v1"},
 		{"then something else", lines[0] + `{"snug":"v1","kind":"ps"}`, nil, message.ExitFailed, 1, "only 1 look and then something else"},
 		{"something else, then looks", `{"snug":"v1","kind":"ps"}` + "\n" + all, nil, message.ExitFailed, 0, "not a JSON document"},
 		{"page", all, []string{"--html", "-"}, message.ExitFailed, 0, "no page for a document of kind top"},

@@ -57,7 +57,7 @@ func TestCompletePidsInTime(t *testing.T) {
 func TestUnmounted(t *testing.T) {
 	if line := os.Getenv("SNUG_TEST_UNMOUNTED"); line != "" {
 		code, out, talk := spoken(strings.Fields(line))
-		if code != 1 || out != "" || talk != "snug: error: cannot list processes, /proc lists no process\nsnug: hint: mount /proc first: mount -t proc proc /proc\n" {
+		if code != 1 || out != "" || talk != "snug: error: cannot list processes: /proc lists no process\nsnug: hint: mount /proc first: mount -t proc proc /proc\n" {
 			t.Errorf("exit code %d\n%s%s", code, out, talk)
 		}
 		return

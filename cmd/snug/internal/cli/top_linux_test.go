@@ -88,16 +88,16 @@ func TestTopBatch(t *testing.T) {
 		{[]string{"-b", "no-such-program"}, message.ExitFailed, "no such Go process"},
 		{[]string{"-b", "2147483647"}, message.ExitFailed, "no such process"},
 		{[]string{"-b", "2"}, message.ExitFailed, ""}, // the kernel's, or nobody
-		{[]string{"--sort", "taste"}, message.ExitUsage, "--sort taste\n"},
+		{[]string{"--sort", "taste"}, message.ExitUsage, "--sort taste: wrong value\n"},
 		{[]string{"--interval", "1ms"}, message.ExitUsage, "--interval 1ms"},
-		{[]string{"-d", "2"}, message.ExitUsage, "--interval 2\n"},
-		{[]string{"--number", "0"}, message.ExitUsage, "--number 0\n"},
-		{[]string{"--number", "-1"}, message.ExitUsage, "--number -1\n"},
-		{[]string{"-n", "many"}, message.ExitUsage, "--number many\n"},
-		{[]string{"--sort", ""}, message.ExitUsage, "--sort ''\n"},
-		{[]string{"-b", "0"}, message.ExitFailed, "no such Go process, 0\n"},
-		{[]string{"-b", "99999999999"}, message.ExitFailed, "no such Go process, 99999999999\n"},
-		{[]string{"-b", "a b"}, message.ExitFailed, "no such Go process, 'a b'\n"},
+		{[]string{"-d", "2"}, message.ExitUsage, "--interval 2: wrong value\n"},
+		{[]string{"--number", "0"}, message.ExitUsage, "--number 0: wrong value\n"},
+		{[]string{"--number", "-1"}, message.ExitUsage, "--number -1: wrong value\n"},
+		{[]string{"-n", "many"}, message.ExitUsage, "--number many: wrong value\n"},
+		{[]string{"--sort", ""}, message.ExitUsage, "--sort '': wrong value\n"},
+		{[]string{"-b", "0"}, message.ExitFailed, "0: no such Go process\n"},
+		{[]string{"-b", "99999999999"}, message.ExitFailed, "99999999999: no such Go process\n"},
+		{[]string{"-b", "a b"}, message.ExitFailed, "'a b': no such Go process\n"},
 	} {
 		code, out, talk := snug(t, append([]string{"top"}, c.args...)...)
 		if code != c.code || !strings.Contains(talk, c.want) || !strings.Contains(talk, "hint: ") {
@@ -138,7 +138,7 @@ func TestTopOver(t *testing.T) {
 		}
 	}
 	code, text, said := snug(t, "top", "-n", "1", first)
-	if code != message.ExitFailed || text != "" || !strings.Contains(said, "error: the process has ended") {
+	if code != message.ExitFailed || text != "" || !strings.Contains(said, "the process has ended") {
 		t.Errorf("ended before: exit code %d\n%s%s", code, text, said)
 	}
 }
@@ -398,7 +398,7 @@ func TestTopLastFigures(t *testing.T) {
 
 	// Wrong arguments never reach the screen.
 	s.shell("./snug top --sort taste; ./snug top no-such-program; ./snug top -n 0")
-	s.shows("wrong value, --sort taste", "no such Go process, no-such-program", "wrong value, --number 0")
+	s.shows("--sort taste: wrong value", "no-such-program: no such Go process", "--number 0: wrong value")
 	s.asBefore()
 }
 

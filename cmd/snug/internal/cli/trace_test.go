@@ -171,7 +171,7 @@ func TestTraceThatCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			out, talk := snugTrace(t, message.ExitFailed, file)
-			if out != "" || !strings.Contains(talk, c.what) || !strings.Contains(talk, ", "+file+"\n") || !strings.Contains(talk, c.hint) || strings.Count(talk, file) != 1 {
+			if out != "" || !strings.Contains(talk, c.what) || !strings.Contains(talk, "error: "+file+": ") || !strings.Contains(talk, c.hint) || strings.Count(talk, file) != 1 {
 				t.Errorf("%s%s", out, talk)
 			}
 		})

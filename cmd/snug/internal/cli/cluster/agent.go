@@ -103,7 +103,7 @@ webhook cannot ask agents with --auth.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.interval < minInterval || o.interval > time.Hour {
-				return message.Usage("wrong value, --interval "+o.interval.String(), "write 1s to an hour")
+				return message.Usage("--interval "+o.interval.String()+": wrong value", "write 1s to an hour")
 			}
 			if u.JSON && !o.once {
 				return message.Usage("--json without --once", "a running agent serves the document at /findings")
@@ -112,7 +112,7 @@ webhook cannot ask agents with --auth.`,
 				return message.Usage("--state with --once", "leave one out")
 			}
 			if info, err := os.Stat(string(o.state)); err == nil && !info.IsDir() {
-				return message.Usage("--state needs a directory, "+message.Typed(string(o.state)), "name a directory for the file, such as /var/lib/snug")
+				return message.Usage(message.Typed(string(o.state))+": --state needs a directory", "name a directory for the file, such as /var/lib/snug")
 			}
 			if (o.cert == "") != (o.key == "") {
 				return message.Usage("--cert-file and --key-file belong together", "name both files, or none")
@@ -166,24 +166,24 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 		dir := filepath.Join("/", string(o.root), names.LinksDir)
 		local, err := names.NewLinks(dir)
 		if err != nil {
-			return message.Failed("no names of pods, "+message.Reason(err)+", "+message.Typed(dir), "mount the node's "+"/"+names.LinksDir+" there, or leave out --names")
+			return message.Failed(message.Typed(dir)+": no names of pods: "+message.Reason(err), "mount the node's "+"/"+names.LinksDir+" there, or leave out --names")
 		}
 		opts.Names = local
 	default:
-		return message.Usage("wrong value, --names "+message.Typed(o.names), "write none, node or api")
+		return message.Usage("--names "+message.Typed(o.names)+": wrong value", "write none, node or api")
 	}
 	if err := o.guarded(u, &opts); err != nil {
 		return err
 	}
 	a, err := agent.New(opts)
 	if err != nil {
-		return message.Failed(message.Reason(err)+", "+string(o.root), "--root takes a directory with the node's sys/fs/cgroup in it")
+		return message.Failed(string(o.root)+": "+message.Reason(err), "--root takes a directory with the node's sys/fs/cgroup in it")
 	}
 	defer a.Close()
 	if o.once {
 		if pods != nil {
 			if err := pods.List(ctx); err != nil && ctx.Err() == nil {
-				return message.Failed("no names of pods, "+err.Error(), "without --names, pods are shown by UID")
+				return message.Failed("no names of pods: "+err.Error(), "without --names, pods are shown by UID")
 			}
 		}
 		d, err := a.Scan(ctx)
@@ -243,13 +243,13 @@ func (o *agentOptions) guarded(u *ui.UI, opts *agent.Options) error {
 
 // unreadable returns the error of a certificate that cannot be read.
 func unreadable(err error, files ...string) error {
-	return message.Failed("cannot read the certificate, "+message.Reason(err)+", "+message.Typed(files...), "both files have to be PEM, and the key that of the certificate")
+	return message.Failed("cannot read the certificate "+message.Typed(files...)+": "+message.Reason(err), "both files have to be PEM, and the key that of the certificate")
 }
 
 // podNames returns the names of pods from the API server of the cluster that it runs in.
 func podNames(u *ui.UI, node string, note func(string)) (*names.Pods, error) {
 	if node == "" {
-		return nil, message.Usage("--names=api without a node, NODE_NAME", "set NODE_NAME from the downward API: fieldRef spec.nodeName")
+		return nil, message.Usage("--names=api: NODE_NAME is unset", "set NODE_NAME from the downward API: fieldRef spec.nodeName")
 	}
 	api, err := rest.New(rest.Server{}, u.Getenv)
 	if err != nil {
@@ -280,7 +280,7 @@ func listenError(flag, address string, err error) error {
 		what = op.Err
 	}
 	if errors.As(err, &wrong) || errors.As(err, &name) {
-		return message.Usage("wrong value, "+flag+" "+message.Typed(address), "write an address and a port, such as :9464 or 127.0.0.1:9464")
+		return message.Usage(flag+" "+message.Typed(address)+": wrong value", "write an address and a port, such as :9464 or 127.0.0.1:9464")
 	}
-	return message.Failed("cannot listen, "+message.Typed(address)+": "+what.Error(), hint)
+	return message.Failed("cannot listen on "+message.Typed(address)+": "+what.Error(), hint)
 }

@@ -104,10 +104,10 @@ With --interval it does so again and again.
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.names = args
 			if every != 0 && (every < time.Second || every > time.Hour) {
-				return message.Usage("wrong value, --interval "+every.String(), "write 1s to an hour")
+				return message.Usage("--interval "+every.String()+": wrong value", "write 1s to an hour")
 			}
 			if number < 0 {
-				return message.Usage("wrong value, --number", "write 1 or more")
+				return message.Usage("--number: wrong value", "write 1 or more")
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
@@ -269,7 +269,7 @@ func called(u *ui.UI) string {
 // look asks all agents. It fails if there are none, or none answers.
 func (o *fleetOptions) look(ctx context.Context, u *ui.UI) (*finding.Fleet, error) {
 	if fleet.Orders[o.sort] == nil {
-		return nil, message.Usage("wrong value, --sort "+message.Typed(o.sort), "write "+strings.Join(slices.Sorted(maps.Keys(fleet.Orders)), ", "))
+		return nil, message.Usage("--sort "+message.Typed(o.sort)+": wrong value", "write "+strings.Join(slices.Sorted(maps.Keys(fleet.Orders)), ", "))
 	}
 	if err := o.check(); err != nil {
 		return nil, err
@@ -290,14 +290,14 @@ func (o *fleetOptions) look(ctx context.Context, u *ui.UI) (*finding.Fleet, erro
 // missed says once which names nothing had. Without any rows that is an error.
 func (o *fleetOptions) missed(u *ui.UI, names []string, rows, silent int, what, lists string) error {
 	if rows == 0 && len(o.names) > 0 {
-		return message.Failed(what+", "+message.Typed(o.names...), called(u)+" "+lists+" lists them")
+		return message.Failed(message.Typed(o.names...)+": "+what, called(u)+" "+lists+" lists them")
 	}
 	if silent > 0 {
 		what += " where agents answer"
 	}
 	if len(names) > 0 && !o.said {
 		o.said = true
-		u.Note("warning: %s", what+", "+message.Typed(names...))
+		u.Note("warning: %s", message.Typed(names...)+": "+what)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ unknown namespace decides, it shows the container as if it were opted in.`,
   helm template ./chart | snug cluster policy --try -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return message.Usage("more than one configuration, "+message.Typed(args...), "name one; --try names manifests")
+				return message.Usage(message.Typed(args...)+": more than one configuration", "name one; --try names manifests")
 			}
 			if begin {
 				if len(args) > 0 || len(try) > 0 || checks || u.JSON {
@@ -70,7 +70,7 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 					return message.Usage("--checks with --try", "checks give pods nothing; snug lint looks for the same values and more")
 				}
 				if slices.Contains(args, "-") && slices.Contains(try, "-") {
-					return message.Usage("stdin is named twice, -", "it can be read once")
+					return message.Usage("-: stdin is named twice", "it can be read once")
 				}
 				return tryPolicy(u, &c, args, try)
 			}
@@ -100,7 +100,7 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 func policyFlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "for" {
-		return message.Usage("unknown flag, --for", "policies are for Kubernetes 1.36, with --checks for 1.30; docs/examples/kyverno in the repository has them for Kyverno")
+		return message.Usage("--for: unknown flag", "policies are for Kubernetes 1.36, with --checks for 1.30; docs/examples/kyverno in the repository has them for Kyverno")
 	}
 	return ui.FlagError(cmd.CommandPath(), cmd.Flags(), err)
 }
@@ -115,7 +115,7 @@ func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 		if name != "-" {
 			text, err := bounded.ReadFile(name, policy.MaxText)
 			if err != nil {
-				return policy.Config{}, message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(name), "snug cluster policy --init prints a configuration to start from")
+				return policy.Config{}, message.Failed("cannot read "+message.Typed(name)+": "+message.Reason(err), "snug cluster policy --init prints a configuration to start from")
 			}
 			from = bytes.NewReader(text)
 		}
@@ -130,7 +130,7 @@ func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 		if wrong.Manifest {
 			wrong.Hint = "this is a manifest: snug cluster policy --try " + message.Typed(name)
 		}
-		return c, message.Usage(wrong.What+", "+at, wrong.Hint)
+		return c, message.Usage(at+": "+wrong.What, wrong.Hint)
 	}
 	return c, err
 }
@@ -227,11 +227,11 @@ func noManifest(l *linter.Linter, known bool) error {
 			if name == "-" {
 				name = "stdin"
 			}
-			return message.Failed("no Kubernetes manifest, "+name, hint)
+			return message.Failed(name+": no Kubernetes manifest", hint)
 		}
 	}
 	if !some && !known {
-		return message.Failed("no Kubernetes manifest, "+message.Typed(l.Inputs...), hint)
+		return message.Failed(message.Typed(l.Inputs...)+": no Kubernetes manifest", hint)
 	}
 	return nil
 }

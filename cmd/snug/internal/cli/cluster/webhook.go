@@ -91,17 +91,17 @@ ConfigMap for all replicas.
 				return message.Usage("--cert-file or --key-file alone", "give both")
 			}
 			if o.certLife < minCertLife {
-				return message.Usage("wrong value, --cert-life "+o.certLife.String(), "write "+minCertLife.String()+" or more")
+				return message.Usage("--cert-life "+o.certLife.String()+": wrong value", "write "+minCertLife.String()+" or more")
 			}
 			if o.drain < 0 || o.drain > time.Minute {
-				return message.Usage("wrong value, --drain "+o.drain.String(), "write up to a minute")
+				return message.Usage("--drain "+o.drain.String()+": wrong value", "write up to a minute")
 			}
 			if at, err := url.Parse(string(o.url)); o.url != "" && (err != nil || at.Scheme != "https" || !hostPort.MatchString(at.Host) || at.User != nil || at.RawQuery+at.Fragment+strings.TrimSuffix(at.Path, "/") != "") {
-				return message.Usage("wrong value, --url "+message.Typed(string(o.url)), "write https://host:port")
+				return message.Usage("--url "+message.Typed(string(o.url))+": wrong value", "write https://host:port")
 			}
 			for _, name := range []flagvalue.Text{o.namespace, o.service, o.secret, o.configuration, o.facts} {
 				if name != "" && (len(name) > 253 || !kubeName.MatchString(string(name))) {
-					return message.Usage("not a name of Kubernetes, "+message.Typed(string(name)), "use lower case letters, digits, - and dots")
+					return message.Usage(message.Typed(string(name))+": not a name of Kubernetes", "use lower case letters, digits, - and dots")
 				}
 			}
 			var args []string
@@ -280,7 +280,7 @@ func (o *webhookOptions) client(u *ui.UI) (*rest.Client, error) {
 	case errors.Is(err, rest.ErrNotInPod):
 		return nil, message.Usage(err.Error(), "run it in a pod, or name the API server with --api-url, --api-token-file and --api-ca-file, or a certificate with --cert-file")
 	case errors.As(err, &path):
-		return nil, message.Failed("cannot read, "+message.Reason(err)+", "+message.Typed(path.Path), "a pod has it unless automountServiceAccountToken is false; name another with --api-ca-file")
+		return nil, message.Failed("cannot read "+message.Typed(path.Path)+": "+message.Reason(err), "a pod has it unless automountServiceAccountToken is false; name another with --api-ca-file")
 	}
 	return nil, message.Failed(err.Error(), "name the API server with --api-url and --api-ca-file")
 }

@@ -60,7 +60,7 @@ or --pid names a process.`,
 		Args: usage.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if exe != "" && version.text != "" {
-				return message.Usage("only one of them, --go and --exe", "--exe finds the version of a program by itself")
+				return message.Usage("--go and --exe: only one of them", "--exe finds the version of a program by itself")
 			}
 			if err := at.Open(); err != nil {
 				return err
@@ -294,11 +294,11 @@ func readExe(name string) (goproc.Exe, error) {
 	exe, err := goproc.ReadExe(name)
 	switch {
 	case err != nil:
-		return exe, message.Failed(message.Reason(err)+", "+name, "--exe takes the file of a built Go program")
+		return exe, message.Failed(name+": "+message.Reason(err), "--exe takes the file of a built Go program")
 	case exe.Gccgo():
-		return exe, message.Failed("unsupported: "+exe.What+", "+name, goproc.GccgoHint)
+		return exe, message.Failed(name+": unsupported: "+exe.What, goproc.GccgoHint)
 	case !exe.IsGo:
-		return exe, message.Failed("not a Go program but "+exe.What+", "+name, "name the version of the Go program that it starts: --go 1."+strconv.Itoa(goproc.ThisMinor()))
+		return exe, message.Failed(name+": not a Go program but "+exe.What, "name the version of the Go program that it starts: --go 1."+strconv.Itoa(goproc.ThisMinor()))
 	}
 	return exe, nil
 }

@@ -63,7 +63,7 @@ func (f *PolicyFlags) input(getenv func(string) string) (plan.Policy, plan.Hints
 		set(&p, &h)
 	}
 	if len(f.setters) > 0 && p.MaxProcs > 0 && p.MinProcs > p.MaxProcs {
-		return p, h, mode, bad, message.Usage("minimum above maximum, --min-procs "+strconv.Itoa(p.MinProcs)+" --max-procs "+strconv.Itoa(p.MaxProcs),
+		return p, h, mode, bad, message.Usage("--min-procs "+strconv.Itoa(p.MinProcs)+" --max-procs "+strconv.Itoa(p.MaxProcs)+": minimum above maximum",
 			"raise --max-procs or lower --min-procs; SNUG_MIN_PROCS and SNUG_MAX_PROCS count as well")
 	}
 	return p, h, mode, bad, nil

@@ -115,7 +115,7 @@ type runCommand struct {
 
 func (r *runCommand) run(args []string) error {
 	if len(args) == 0 {
-		return message.Usage("no command, snug run", "name the program to start: snug run -- PROGRAM")
+		return message.Usage("snug run: no command", "name the program to start: snug run -- PROGRAM")
 	}
 	if args[0] == "" {
 		return ui.EmptyWord("snug run -- ''")

@@ -35,9 +35,9 @@ const (
 // unopened returns the failure for a root that cannot be opened.
 func unopened(name string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return message.Failed(message.Reason(err)+", "+name, message.OwnerHint)
+		return message.Failed(name+": "+message.Reason(err), message.OwnerHint)
 	}
-	return message.Failed(message.Reason(err)+", "+name, rootHint)
+	return message.Failed(name+": "+message.Reason(err), rootHint)
 }
 
 // Add adds the flags.
@@ -101,7 +101,7 @@ func (p *Place) Open() error {
 			return err
 		}
 	default:
-		return message.Failed("neither a directory nor a saved situation, "+name, rootHint)
+		return message.Failed(name+": neither a directory nor a saved situation", rootHint)
 	}
 	return p.check()
 }
@@ -119,10 +119,10 @@ func openSituation(name string) (fs.FS, error) {
 		if errors.As(err, &syntax) {
 			what, where = syntax.What, name+":"+strconv.Itoa(syntax.Line)
 		}
-		return nil, message.Failed("not a saved situation: "+what+", "+where, rootHint)
+		return nil, message.Failed(where+": not a saved situation: "+what, rootHint)
 	}
 	if !complete(data, s.Want) {
-		return nil, message.Failed("cut off, "+name, "its end is missing; save it again: snug collect -o FILE")
+		return nil, message.Failed(name+": cut off", "its end is missing; save it again: snug collect -o FILE")
 	}
 	return s.FS, nil
 }
@@ -147,13 +147,13 @@ func (p *Place) check() error {
 		switch {
 		case err == nil && info.IsDir():
 		case err == nil:
-			return message.Failed("not a directory, "+dir+" of "+where, rootHint)
+			return message.Failed(dir+" of "+where+": not a directory", rootHint)
 		case !errors.Is(err, fs.ErrNotExist):
 			return unopened(dir+" of "+where, err)
 		case dir == "proc":
-			return message.Failed("no proc in this tree, "+where, rootHint)
+			return message.Failed(where+": no proc in this tree", rootHint)
 		default:
-			return message.Failed("no proc/self in this tree, "+where, "name a process of it with --pid N")
+			return message.Failed(where+": no proc/self in this tree", "name a process of it with --pid N")
 		}
 	}
 	return nil
@@ -207,7 +207,7 @@ func (p *Place) Failure(err error) error {
 		if p.root != "" {
 			where += " of " + string(p.root)
 		}
-		return message.Failed("no such process, "+where, "it may have ended, or belong to another PID namespace")
+		return message.Failed(where+": no such process", "it may have ended, or belong to another PID namespace")
 	case errors.Is(err, limits.ErrNotSupported):
 		return message.Failed(err.Error(), "read a saved situation with --root FILE; snug collect writes one on the Linux machine")
 	}

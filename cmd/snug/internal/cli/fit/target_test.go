@@ -84,7 +84,7 @@ func TestProcessEndsMeanwhile(t *testing.T) {
 	}
 	at.fsys = &mortal{FS: tree}
 	var f *message.Failure
-	if _, err := at.read(); !errors.As(err, &f) || f.What != "no such process, pid 42 of tree" {
+	if _, err := at.read(); !errors.As(err, &f) || f.What != "pid 42 of tree: no such process" {
 		t.Errorf("%v, want no such process", err)
 	}
 	if err := at.Alive(); !errors.Is(err, limits.ErrNoProcess) {
@@ -186,9 +186,9 @@ func TestTreesThatCannotBeRead(t *testing.T) {
 		what, hint string
 	}{
 		{"proc is closed", tree(func(f *fixture.FS) error { return f.Deny("proc") }), 0,
-			"permission denied, proc/self of TREE", message.OwnerHint},
+			"proc/self of TREE: permission denied", message.OwnerHint},
 		{"the process ends meanwhile", tree(func(f *fixture.FS) error { return f.Fail("proc/7/status", syscall.ESRCH) }), 7,
-			"no such process, pid 7 of TREE", "it may have ended, or belong to another PID namespace"},
+			"pid 7 of TREE: no such process", "it may have ended, or belong to another PID namespace"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			at := Place{root: "TREE", fsys: c.fsys, pid: c.pid}
@@ -206,9 +206,9 @@ func TestTreesThatCannotBeRead(t *testing.T) {
 
 func TestUnopenedRoot(t *testing.T) {
 	for err, want := range map[error]message.Failure{
-		syscall.EACCES:  {Code: message.ExitFailed, What: "permission denied, DIR", Hint: message.OwnerHint},
-		syscall.ENOENT:  {Code: message.ExitFailed, What: "no such file or directory, DIR", Hint: rootHint},
-		syscall.ENOTDIR: {Code: message.ExitFailed, What: syscall.ENOTDIR.Error() + ", DIR", Hint: rootHint},
+		syscall.EACCES:  {Code: message.ExitFailed, What: "DIR: permission denied", Hint: message.OwnerHint},
+		syscall.ENOENT:  {Code: message.ExitFailed, What: "DIR: no such file or directory", Hint: rootHint},
+		syscall.ENOTDIR: {Code: message.ExitFailed, What: "DIR: " + syscall.ENOTDIR.Error(), Hint: rootHint},
 	} {
 		var f *message.Failure
 		if !errors.As(unopened("DIR", &os.PathError{Op: "open", Path: "DIR", Err: err}), &f) || *f != want {

@@ -50,7 +50,7 @@ and how it was read; snug explain WORD explains a word.`,
   snug doctor $(docker inspect -f '{{.State.Pid}}' NAME) --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return message.Usage("target missing, "+cmd.CommandPath(), "snug ps lists the Go processes here")
+				return message.Usage(cmd.CommandPath()+": target missing", "snug ps lists the Go processes here")
 			}
 			return nil
 		},
@@ -61,7 +61,7 @@ and how it was read; snug explain WORD explains a word.`,
 				return err
 			}
 			if duration < 0 || duration > time.Hour {
-				return message.Usage("wrong value, --duration "+duration.String(), "0 looks once; the maximum is an hour")
+				return message.Usage("--duration "+duration.String()+": wrong value", "0 looks once; the maximum is an hour")
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
@@ -172,7 +172,7 @@ func doctor(ctx context.Context, u *ui.UI, names []string, duration time.Duratio
 		return nil, first
 	}
 	if len(kept) == 0 {
-		return nil, message.Failed("nothing to look at, "+names[0], "snug ps lists the Go processes here")
+		return nil, message.Failed(names[0]+": nothing to look at", "snug ps lists the Go processes here")
 	}
 	d.Next = "snug ps"
 	if worst := finding.Worst(kept[0].Findings); worst != "" {

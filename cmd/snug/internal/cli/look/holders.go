@@ -29,7 +29,7 @@ import (
 // alone refuses flags of CPU profiles beside those of the memory and the goroutines.
 func alone(cmd *cobra.Command, args []string, both bool) error {
 	if len(args) > 1 {
-		return message.Usage("several targets, "+cmd.CommandPath(), "--heap and --goroutines read one")
+		return message.Usage(cmd.CommandPath()+": several targets", "--heap and --goroutines read one")
 	}
 	if both {
 		return message.Usage("--heap and --goroutines together", "write one of them")

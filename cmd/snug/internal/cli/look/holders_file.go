@@ -86,7 +86,7 @@ func readHeld(ctx context.Context, name string, heap bool) (*heldFile, error) {
 			return nil, err
 		}
 		if len(t.goroutines.Groups) == 0 {
-			return nil, message.Failed("no printed goroutine in it, "+src.Name, "use /debug/pprof/goroutine as it is or with ?debug=2, or what the program printed when it ended")
+			return nil, message.Failed(src.Name+": no printed goroutine in it", "use /debug/pprof/goroutine as it is or with ?debug=2, or what the program printed when it ended")
 		}
 	}
 	if t == nil || heap != (t.heap != nil) {
@@ -94,7 +94,7 @@ func readHeld(ctx context.Context, name string, heap bool) (*heldFile, error) {
 		if t != nil {
 			hint = "it is a " + other + " profile: leave the flag out"
 		}
-		return nil, message.Failed("not a "+what+" profile, "+src.Name, hint)
+		return nil, message.Failed(src.Name+": not a "+what+" profile", hint)
 	}
 	return t, nil
 }

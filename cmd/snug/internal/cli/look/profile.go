@@ -63,9 +63,9 @@ or from a file or an address.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return message.Usage("target missing, "+cmd.CommandPath(), "snug ps lists the Go processes here")
+				return message.Usage(cmd.CommandPath()+": target missing", "snug ps lists the Go processes here")
 			case len(args) > 2 && !merge:
-				return message.Usage("more than two targets, "+cmd.CommandPath(), "name two to compare; --merge adds up any number")
+				return message.Usage(cmd.CommandPath()+": more than two targets", "name two to compare; --merge adds up any number")
 			}
 			return nil
 		},
@@ -77,14 +77,14 @@ or from a file or an address.`,
 				}
 			}
 			if o.Duration <= 0 || o.Duration > time.Hour {
-				return message.Usage("wrong value, --duration "+o.Duration.String(), "write up to an hour")
+				return message.Usage("--duration "+o.Duration.String()+": wrong value", "write up to an hour")
 			}
 			compare := len(args) == 2 && !merge
 			switch {
 			case share && !compare:
 				return message.Usage("--share compares two targets", "snug profile --share A B")
 			case compare && file != "":
-				return message.Usage("a comparison is no profile, --output "+message.Quote(string(file)), "--merge adds the targets up and writes the sum; --html writes a page of the differences")
+				return message.Usage("--output "+message.Quote(string(file))+": a comparison is no profile", "--merge adds the targets up and writes the sum; --html writes a page of the differences")
 			}
 			files := []outfile.File{{Flag: "--output", Name: string(file)}, {Flag: "--html", Name: string(html)}}
 			for _, name := range args {

@@ -51,7 +51,7 @@ func takeAll(ctx context.Context, u *ui.UI, names []string, o cpuprof.Options) (
 		}
 		for _, other := range subjects[:i] {
 			if other.PID == s.PID && (other.PID != 0 || other.Name == s.Name) {
-				return nil, message.Usage("the same target twice, "+name, "name another; snug ps lists the Go processes here")
+				return nil, message.Usage(name+": the same target twice", "name another; snug ps lists the Go processes here")
 			}
 		}
 		subjects[i] = s
@@ -73,7 +73,7 @@ func takeAll(ctx context.Context, u *ui.UI, names []string, o cpuprof.Options) (
 	err := cmp.Or(errs...)
 	for _, t := range all {
 		if err == nil && t.held != nil && len(all) > 1 {
-			err = examine.InputFailure(fmt.Errorf("%w, %s", cpuprof.ErrNotCPU, t.target))
+			err = examine.InputFailure(fmt.Errorf("%s: %w", t.target, cpuprof.ErrNotCPU))
 		}
 	}
 	return all, err
@@ -86,7 +86,7 @@ func one(name string) (examine.Subject, error) {
 		return examine.Subject{}, err
 	}
 	if len(s) > 1 {
-		return examine.Subject{}, message.Usage("several processes, "+name, "name one by its number: snug ps "+message.Quote(name)+" lists them")
+		return examine.Subject{}, message.Usage(name+": several processes", "name one by its number: snug ps "+message.Quote(name)+" lists them")
 	}
 	return s[0], nil
 }
@@ -121,7 +121,7 @@ func take(ctx context.Context, s examine.Subject, o cpuprof.Options) (*taken, er
 
 func (t *taken) summarize() (err error) {
 	if t.Summary, err = cpuprof.Summarize(t.profile); err != nil {
-		err = examine.InputFailure(fmt.Errorf("%w, %s", err, t.target))
+		err = examine.InputFailure(fmt.Errorf("%s: %w", t.target, err))
 	}
 	return err
 }
@@ -168,7 +168,7 @@ func readProfile(ctx context.Context, name string, o cpuprof.Options) (*taken, e
 	case err != nil:
 		return nil, examine.InputFailure(err)
 	case asText(head):
-		return nil, message.Failed("a profile as text, "+src.Name, "leave out ?debug=1")
+		return nil, message.Failed(src.Name+": a profile as text", "leave out ?debug=1")
 	case bounded.Sniff(head) == bounded.Goroutines:
 		t.held, err = printed(src, name)
 		return t, err
@@ -191,7 +191,7 @@ func sum(all []*taken) (*taken, error) {
 	}
 	p, err := cpuprof.Merge(profiles)
 	if err != nil {
-		return nil, message.Failed(err.Error()+", "+strings.Join(names, ", "), "add up profiles of one tool")
+		return nil, message.Failed(strings.Join(names, ", ")+": "+err.Error(), "add up profiles of one tool")
 	}
 	s, err := cpuprof.Summarize(p)
 	return &taken{target: "sum of " + units.List(names), profile: p, Summary: s}, err

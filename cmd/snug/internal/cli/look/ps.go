@@ -60,7 +60,7 @@ you must be root to read another user's process.`,
 		ValidArgsFunction: completePids(math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if PSOrders[order] == nil {
-				return message.Usage("wrong value, --sort "+message.Typed(order), "write finding, pid, memory, throttled or procs")
+				return message.Usage("--sort "+message.Typed(order)+": wrong value", "write finding, pid, memory, throttled or procs")
 			}
 			d, err := ListGo(args)
 			if err != nil {
@@ -123,16 +123,16 @@ func ListGo(words []string) (*finding.PS, error) {
 		if pid := examine.PID(words[0]); pid != 0 {
 			return nil, examine.Passed(pid, k.Files)
 		}
-		what, hint := "no such Go process, ", "snug ps lists all Go processes"
+		what, hint := "no such Go process", "snug ps lists all Go processes"
 		if len(denied) > 0 {
 			hint = examine.MaybeDenied
 		}
 		for why := range denied {
 			if why.Failed {
-				what = "no such Go process among those that can be read, "
+				what = "no such Go process among those that can be read"
 			}
 		}
-		return nil, message.Failed(what+message.Typed(words...), hint)
+		return nil, message.Failed(message.Typed(words...)+": "+what, hint)
 	}
 	return d, nil
 }

@@ -79,7 +79,7 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 				return err
 			}
 			if len(args) != 1 {
-				return message.Usage("name one process, "+cmd.CommandPath(), "snug ps lists the Go processes here")
+				return message.Usage(cmd.CommandPath()+": name one process", "snug ps lists the Go processes here")
 			}
 			return nil
 		},
@@ -90,7 +90,7 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 				least, most, hint = lab.MinWatch, lab.MaxWatch, "write 10s to an hour"
 			}
 			if f.duration < least || f.duration > most {
-				return message.Usage("wrong value, --for "+f.duration.String(), hint)
+				return message.Usage("--for "+f.duration.String()+": wrong value", hint)
 			}
 			var err error
 			if f.price, err = size.ParsePrice(string(f.prices)); err != nil {
@@ -110,17 +110,17 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 				return err
 			}
 			if len(found) != 1 {
-				return message.Failed("several processes, "+message.Typed(args[0]), "name one by its number: "+numbers(found))
+				return message.Failed(message.Typed(args[0])+": several processes", "name one by its number: "+numbers(found))
 			}
 			if examine.Address(args[0]) {
-				return message.Failed("not a process, "+message.Typed(args[0]), "snug ps lists the Go processes here")
+				return message.Failed(message.Typed(args[0])+": not a process", "snug ps lists the Go processes here")
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
 			var d *finding.Size
 			if found[0].PID == 0 {
 				if cmd.Flags().Changed("for") {
-					return message.Usage("--for with a saved answer, "+message.Typed(args[0]), "name a process to watch, or leave --for out")
+					return message.Usage(message.Typed(args[0])+": --for with a saved answer", "name a process to watch, or leave --for out")
 				}
 				f.old = true
 				d, err = f.saved(ctx, args[0])
@@ -182,15 +182,15 @@ func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) 
 		return nil, err
 	}
 	if f.prices != "" && d.Search != nil {
-		return nil, message.Failed("found by experiment, "+file, "leave --price out, or do the experiment again with it")
+		return nil, message.Failed(file+": found by experiment", "leave --price out, or do the experiment again with it")
 	}
 	if f.prices != "" {
 		d, err = size.Again(d, f.price)
 		switch {
 		case errors.Is(err, size.ErrEarlier):
-			return nil, message.Failed(err.Error()+", "+file, "leave --price out, or watch the program again: snug size PID --json")
+			return nil, message.Failed(file+": "+err.Error(), "leave --price out, or watch the program again: snug size PID --json")
 		case err != nil:
-			return nil, message.Failed(err.Error()+", "+file, "watch the program again: snug size PID --json")
+			return nil, message.Failed(file+": "+err.Error(), "watch the program again: snug size PID --json")
 		}
 	}
 	if file != "-" && d.Memory.Value != nil && d.Seen.Growth.N == 0 && (len(d.Curve) > 0 || d.Search != nil) {

@@ -55,7 +55,7 @@ func withPrometheus(u *ui.UI, cmd *cobra.Command) *cobra.Command {
 		case err != nil:
 			return err
 		case len(d.Workloads) == 0:
-			return message.Failed("no such Go workload, "+message.Typed(names...), "snug size --prometheus "+message.Quote(string(address))+" lists them")
+			return message.Failed(message.Typed(names...)+": no such Go workload", "snug size --prometheus "+message.Quote(string(address))+" lists them")
 		}
 		if missed := fleet.MissedSizes(d, names); len(missed) > 0 {
 			u.Note("warning: no such Go workload, %s", message.Typed(missed...))

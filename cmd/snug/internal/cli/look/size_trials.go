@@ -83,7 +83,7 @@ func (s *sizeTrials) unused() (err error) {
 func (s *sizeTrials) run(cmd *cobra.Command, args []string, f *sizing) error {
 	switch dash := cmd.ArgsLenAtDash(); {
 	case len(args) > 0 && dash != 0:
-		return message.Usage("arguments without --, "+message.Typed(args[0]), "a process is watched without --url, --rate and --slo; a command comes after --: "+cmd.CommandPath()+" --url http://127.0.0.1:8080/ --rate 300 -- ./server")
+		return message.Usage(message.Typed(args[0])+": arguments without --", "a process is watched without --url, --rate and --slo; a command comes after --: "+cmd.CommandPath()+" --url http://127.0.0.1:8080/ --rate 300 -- ./server")
 	case len(args) > 0 && args[0] == "":
 		return ui.EmptyWord(cmd.CommandPath() + " -- ''")
 	}

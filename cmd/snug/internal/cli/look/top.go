@@ -55,11 +55,11 @@ the screen keeps their last figures until you press q.`,
 			o.words = args
 			switch {
 			case o.interval < minInterval || o.interval > time.Hour:
-				return message.Usage("wrong value, --interval "+o.interval.String(), "write 100ms to an hour")
+				return message.Usage("--interval "+o.interval.String()+": wrong value", "write 100ms to an hour")
 			case !slices.Contains(top.Orders(), o.sort):
-				return message.Usage("wrong value, --sort "+message.Typed(o.sort), "write "+strings.Join(top.Orders(), ", "))
+				return message.Usage("--sort "+message.Typed(o.sort)+": wrong value", "write "+strings.Join(top.Orders(), ", "))
 			case o.frames < 0 || cmd.Flags().Changed("number") && o.frames == 0:
-				return message.Usage("wrong value, --number "+strconv.Itoa(o.frames), "write 1 or more")
+				return message.Usage("--number "+strconv.Itoa(o.frames)+": wrong value", "write 1 or more")
 			}
 			if o.batch || o.frames > 0 || u.JSON {
 				return topFrames(u, &o)

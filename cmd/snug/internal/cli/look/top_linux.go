@@ -43,10 +43,10 @@ const resetScreen = "\x1b[?1l\x1b>\x1b[m\x1b[?7h\x1b[?25h\x1b[?1049l"
 // topLive shows the live view on the terminal.
 func topLive(u *ui.UI, o *topOptions) error {
 	if f, ok := u.Out.(*os.File); !ok || !ui.IsTerminal(f) {
-		return message.Failed("not a terminal, stdout", "snug ps prints a list, snug top --batch one look after the other")
+		return message.Failed("stdout: not a terminal", "snug ps prints a list, snug top --batch one look after the other")
 	}
 	if t := u.Getenv("TERM"); t == "" || t == "dumb" {
-		return message.Failed("a terminal without a cursor, TERM="+message.Quote(t), "snug top --batch prints one look after the other")
+		return message.Failed("TERM="+message.Quote(t)+": a terminal without a cursor", "snug top --batch prints one look after the other")
 	}
 	if o.attended {
 		return topScreen(u, o)
@@ -65,16 +65,16 @@ func topLive(u *ui.UI, o *topOptions) error {
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return message.Failed("no terminal, /dev/tty: "+message.Reason(err), "snug top --batch prints one look after the other")
+		return message.Failed("/dev/tty: no terminal: "+message.Reason(err), "snug top --batch prints one look after the other")
 	}
 	defer tty.Close()
 	found, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
 	if err != nil {
-		return message.Failed("not a terminal, /dev/tty", "snug top --batch prints one look after the other")
+		return message.Failed("/dev/tty: not a terminal", "snug top --batch prints one look after the other")
 	}
 	state, stderr, err := attend(o)
 	if err != nil {
-		return message.Failed("cannot start a process, "+message.Reason(err), "snug top --batch needs none")
+		return message.Failed("cannot start a process: "+message.Reason(err), "snug top --batch needs none")
 	}
 	if state.Exited() && (state.ExitCode() == message.ExitFine || state.ExitCode() == message.ExitFailed) {
 		u.Err.Write(stderr)
@@ -86,7 +86,7 @@ func topLive(u *ui.UI, o *topOptions) error {
 	_, _ = tty.WriteString(resetScreen)
 	_ = unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETSW, found)
 	u.Err.Write(stderr)
-	return message.Failed("the view ended unexpectedly, "+state.String(), "snug top --batch needs no screen")
+	return message.Failed("the view ended unexpectedly: "+state.String(), "snug top --batch needs no screen")
 }
 
 // attend runs the child to its end and returns the start of what it wrote to stderr.

@@ -52,7 +52,7 @@ func topLoop(u *ui.UI, o *topOptions, view *top.View) error {
 		err = screen.Init()
 	}
 	if err != nil {
-		return message.Failed("cannot use the terminal, "+err.Error(), "snug top --batch prints one look after the other")
+		return message.Failed("cannot use the terminal: "+err.Error(), "snug top --batch prints one look after the other")
 	}
 	defer screen.Fini() // after a panic too
 	p := &painter{screen, view, stylesFor(screen.Colors() > 0 && u.Getenv("NO_COLOR") == "")}
@@ -84,7 +84,7 @@ func topLoop(u *ui.UI, o *topOptions, view *top.View) error {
 		case event := <-screen.EventQ():
 			switch event := event.(type) {
 			case *tcell.EventError:
-				return message.Failed("the terminal is gone, "+event.Error(), "snug top --batch needs none")
+				return message.Failed("the terminal is gone: "+event.Error(), "snug top --batch needs none")
 			case *tcell.EventResize:
 				screen.Sync()
 			case *tcell.EventKey:

@@ -45,13 +45,13 @@ CPU time.`,
   snug trace --html trace.html http://127.0.0.1:6060/debug/pprof/trace?seconds=5`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return message.Usage("takes one trace, or two to compare, "+cmd.CommandPath(), examine.TraceHint)
+				return message.Usage(cmd.CommandPath()+": takes one trace, or two to compare", examine.TraceHint)
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if duration < time.Second || duration > time.Hour {
-				return message.Usage("wrong value, --duration "+duration.String(), "write 1s to an hour")
+				return message.Usage("--duration "+duration.String()+": wrong value", "write 1s to an hour")
 			}
 			files := []outfile.File{{Flag: "--html", Name: string(page)}}
 			for _, name := range args {

@@ -25,10 +25,10 @@ func newLab(u *ui.UI) lab.Lab {
 // command checks the arguments after the flags and sets the program to measure.
 func command(l *lab.Lab, cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-		return message.Usage("arguments without --, "+message.Typed(args[0]), "flags first, then --, then the program: "+cmd.CommandPath()+" -- "+message.Quote(args[0]))
+		return message.Usage(message.Typed(args[0])+": arguments without --", "flags first, then --, then the program: "+cmd.CommandPath()+" -- "+message.Quote(args[0]))
 	}
 	if cmd.ArgsLenAtDash() == 0 && len(args) == 0 {
-		return message.Usage("no command after --, "+cmd.CommandPath(), "name the program to measure")
+		return message.Usage(cmd.CommandPath()+": no command after --", "name the program to measure")
 	}
 	if len(args) > 0 && args[0] == "" {
 		return ui.EmptyWord(cmd.CommandPath() + " -- ''")

@@ -46,7 +46,7 @@ func (c *container) check() error {
 		given bool
 	}{{"--image", c.image != ""}, {"--in-arg", len(c.more) > 0}, {"--snug-linux", c.snug != ""}} {
 		if f.given {
-			return message.Usage("no container, "+f.name, "name the engine: --in docker or --in podman")
+			return message.Usage(f.name+": no container", "name the engine: --in docker or --in podman")
 		}
 	}
 	return nil
@@ -55,7 +55,7 @@ func (c *container) check() error {
 // run runs this command line in a container. args is the command line of this process.
 func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string) error {
 	if l.Beside() {
-		return message.Usage("a command beside the program, in a container, --load-cmd or --prepare with --in", "run snug in a container of yours that has the command's tools")
+		return message.Usage("--load-cmd or --prepare with --in: a command beside the program, in a container", "run snug in a container of yours that has the command's tools")
 	}
 	s := &engine.Spec{
 		Engine: c.engine, Image: c.image, Snug: c.snug, More: c.more, RealTime: l.RealTime,
@@ -76,7 +76,7 @@ func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string
 	case len(l.Cmd) > 0 && gotest.KindOf(l.Cmd) == gotest.GoTest:
 		scratch, err := os.MkdirTemp("", "snug-go-test-")
 		if err != nil {
-			return message.Failed("cannot build, "+message.Reason(err), "TMPDIR names a directory with room for the test program")
+			return message.Failed("cannot build: "+message.Reason(err), "TMPDIR names a directory with room for the test program")
 		}
 		defer os.RemoveAll(scratch)
 		if err := c.build(u, s, l.Cmd, scratch); err != nil {
@@ -88,7 +88,7 @@ func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string
 			file, err = filepath.Abs(file)
 		}
 		if err != nil {
-			return message.Failed("no such program, "+message.Quote(l.Cmd[0]), "check the name and PATH; everything after -- is the command")
+			return message.Failed(message.Quote(l.Cmd[0])+": no such program", "check the name and PATH; everything after -- is the command")
 		}
 		s.Program = file
 		s.Args[len(s.Args)-len(l.Cmd)] = file
@@ -111,7 +111,7 @@ func (c *container) build(u *ui.UI, s *engine.Spec, cmd []string, scratch string
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return message.Failed("cannot find snug's own program, "+message.Reason(err), "run it by its full path")
+		return message.Failed("cannot find snug's own program: "+message.Reason(err), "run it by its full path")
 	}
 	u.Status("go test builds")
 	b, err := gotest.Build(ctx, self, cmd, scratch, u.Err, "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")

@@ -103,7 +103,7 @@ only. A file of snug top shows one look after the other, as --batch did.`,
   snug top --json -n 60 server > looks.jsonl; snug report looks.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return message.Usage("takes one file, "+cmd.CommandPath(), "snug report FILE, where FILE is what a command wrote with --json")
+				return message.Usage(cmd.CommandPath()+": takes one file", "snug report FILE, where FILE is what a command wrote with --json")
 			}
 			return nil
 		},
@@ -128,7 +128,7 @@ only. A file of snug top shows one look after the other, as --batch did.`,
 			var stored finding.Document
 			if baseline != "" {
 				if markdown == "" {
-					return message.Usage("only --markdown shows a baseline, --baseline "+baseline, "snug report --markdown - --baseline "+message.Quote(baseline)+" "+message.Quote(args[0]))
+					return message.Usage("--baseline "+baseline+": only --markdown shows a baseline", "snug report --markdown - --baseline "+message.Quote(baseline)+" "+message.Quote(args[0]))
 				}
 				if stored, _, err = readDocument(u, baseline); err != nil {
 					return err
@@ -167,7 +167,7 @@ only. A file of snug top shows one look after the other, as --batch did.`,
 // writeForm writes the only form to stdout.
 func writeForm(u *ui.UI, d finding.Document, forms []form) error {
 	if len(forms) > 1 || u.JSON {
-		return message.Usage("stdout takes one answer, --html --benchfmt --markdown --json", "give the others a file")
+		return message.Usage("--html --benchfmt --markdown --json: stdout takes one answer", "give the others a file")
 	}
 	text, err := forms[0].bytes(d)
 	if err != nil {
@@ -201,10 +201,10 @@ func readAll(u *ui.UI, name string) ([]byte, error) {
 func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err error) {
 	data, err := readAll(u, name)
 	if err != nil {
-		return nil, nil, message.Failed("cannot read, "+err.Error(), savedHint)
+		return nil, nil, message.Failed("cannot read "+err.Error(), savedHint)
 	}
 	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"record"`)) {
-		return nil, nil, message.Failed("a record of runs, not an answer yet, "+name, "to get the answer, run the command that wrote it again with --record "+message.Quote(name))
+		return nil, nil, message.Failed(name+": a record of runs, not an answer yet", "to get the answer, run the command that wrote it again with --record "+message.Quote(name))
 	}
 	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"`+finding.KindTop+`"`)) {
 		d, rest, err = finding.DecodeLine(data)
@@ -212,13 +212,13 @@ func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err e
 		d, err = finding.Decode(data)
 	}
 	if err != nil {
-		return nil, nil, message.Failed(err.Error()+", "+name, savedHint)
+		return nil, nil, message.Failed(name+": "+err.Error(), savedHint)
 	}
 	if v, ok := d.(*finding.Verdict); ok && (v.Limits == nil || v.Plan == nil) {
-		return nil, nil, message.Failed("damaged document of kind "+finding.KindVerdict+": a part is missing, "+name, savedHint)
+		return nil, nil, message.Failed(name+": damaged document of kind "+finding.KindVerdict+": a part is missing", savedHint)
 	}
 	if s, ok := d.(*finding.Size); ok && size.Possible(s) != nil {
-		return nil, nil, message.Failed(size.ErrDamaged.Error()+", "+name, savedHint)
+		return nil, nil, message.Failed(name+": "+size.ErrDamaged.Error(), savedHint)
 	}
 	return d, rest, nil
 }
@@ -239,9 +239,9 @@ func replayLooks(u *ui.UI, look *finding.Watch, rest []byte, name string) error 
 		next, ok := d.(*finding.Watch)
 		switch {
 		case err != nil:
-			return message.Failed("only "+units.Plural(n, "look")+" can be read, "+err.Error()+", "+name, "the earlier ones are shown; the file may be truncated")
+			return message.Failed(name+": only "+units.Plural(n, "look")+" can be read: "+err.Error(), "the earlier ones are shown; the file may be truncated")
 		case !ok:
-			return message.Failed("only "+units.Plural(n, "look")+" and then something else, "+name, savedHint)
+			return message.Failed(name+": only "+units.Plural(n, "look")+" and then something else", savedHint)
 		}
 		look, rest = next, after
 	}

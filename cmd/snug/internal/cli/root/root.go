@@ -149,7 +149,7 @@ func (p *Program) adopt(parent, cmd *cobra.Command) {
 func (p *Program) unknown(parent *cobra.Command, words []string) error {
 	if p.Missing != nil {
 		if hint := p.Missing(words[0]); hint != "" {
-			return message.Usage("unknown command, "+message.Typed(words[0]), hint)
+			return message.Usage(message.Typed(words[0])+": unknown command", hint)
 		}
 	}
 	var names []string

@@ -28,8 +28,8 @@ func TestFlagsFirst(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--color sometimes version": "wrong value, --color sometimes", "--color sometimes": "wrong value, --color sometimes", "--colr never version": "unknown flag, --colr", "--wrong": "unknown flag, --wrong",
-		"-- version": "unknown command, version", "--json": "", "-h": "", "help -h": "", "-h plan": "", "help run": "",
+		"--color sometimes version": "--color sometimes: wrong value", "--color sometimes": "--color sometimes: wrong value", "--colr never version": "--colr: unknown flag", "--wrong": "--wrong: unknown flag",
+		"-- version": "version: unknown command", "--json": "", "-h": "", "help -h": "", "-h plan": "", "help run": "",
 	} {
 		code, _, talk := answer(t, strings.Fields(args)...)
 		if !strings.Contains(talk, want) || (code == 0) != (want == "") {

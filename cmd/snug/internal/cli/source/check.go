@@ -104,7 +104,7 @@ func load(ctx context.Context, paths []string, build govet.Build) (*goSource, er
 	src := &goSource{}
 	for _, path := range paths {
 		if _, err := os.Stat(path); err != nil && goFile(path) {
-			return nil, message.Failed("cannot read, "+message.Reason(err)+", "+path, "name a file, a directory, or - for stdin")
+			return nil, message.Failed("cannot read "+path+": "+message.Reason(err), "name a file, a directory, or - for stdin")
 		}
 	}
 	var files []string // of all packages
@@ -164,7 +164,7 @@ func nothing(d *finding.Check, src *goSource) error {
 	}
 	for _, g := range d.Unknown {
 		if g.Field == finding.GapSource {
-			return message.Failed("nothing was checked, "+g.Why+", "+g.File, src.hint)
+			return message.Failed(g.File+": nothing was checked: "+g.Why, src.hint)
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func (f *format) render(u *ui.UI) (func(answer finding.Document, d *finding.Lint
 	case "github":
 		return func(_ finding.Document, d *finding.Lint) error { return u.Write(report.Annotations(d)) }, nil
 	}
-	return nil, message.Usage("wrong value, --format "+message.Quote(f.name), "write text, json, sarif or github")
+	return nil, message.Usage("--format "+message.Quote(f.name)+": wrong value", "write text, json, sarif or github")
 }
 
 // forTools reports whether the answer is for a program, which shows what is in it and not stderr.

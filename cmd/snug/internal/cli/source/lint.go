@@ -88,7 +88,7 @@ func (f *lintFlags) run(u *ui.UI, args []string, document func(*finding.Lint) (f
 	d := l.Document()
 	answer, failed := document(d)
 	for _, g := range d.Unknown {
-		u.Note("warning: not looked at, %s, %s", g.Why, g.File)
+		u.Note("warning: %s: not looked at: %s", g.File, g.Why)
 	}
 	if err := render(answer, d); err != nil {
 		return err

@@ -47,7 +47,7 @@ func (f *sizeFlags) check(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if f.file != "" && len(args) == 0 {
-		return message.Usage("no manifest, --size "+message.Quote(string(f.file)), "name one: snug lint --size "+message.Quote(string(f.file))+" MANIFEST")
+		return message.Usage("--size "+message.Quote(string(f.file))+": no manifest", "name one: snug lint --size "+message.Quote(string(f.file))+" MANIFEST")
 	}
 	if f.write && slices.Contains(args, "-") {
 		return message.Usage("no file to write, the input is piped in", "name a file, or leave out --write")
@@ -67,7 +67,7 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 		if why.Code == finding.SizeEndless {
 			hint = content.SetLimit
 		}
-		return message.Failed("no advice to write: "+content.Reason(why)+", "+string(f.file), hint)
+		return message.Failed(string(f.file)+": no advice to write: "+content.Reason(why), hint)
 	}
 	w := manifest.Wanted{
 		Requests: []manifest.Pair{{Name: "cpu", Value: size.CPURequest}, {Name: "memory", Value: size.Memory}},

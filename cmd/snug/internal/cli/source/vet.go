@@ -96,7 +96,7 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 				return govet.Interrupted()
 			}
 			for _, g := range d.Unknown {
-				u.Note("warning: not looked at, %s, %s", g.Why, g.File)
+				u.Note("warning: %s: not looked at: %s", g.File, g.Why)
 			}
 			slices.SortStableFunc(d.Findings, func(a, b finding.Mistake) int { return order(&a, &b) })
 			d.Next = vetNext(d)
@@ -152,7 +152,7 @@ func forTools(d *finding.Vet, wrong error) *finding.Lint {
 // notLoaded returns the gap for packages below a directory that could not be loaded.
 func notLoaded(dir string, wrong error) finding.Gap {
 	why, _, _ := strings.Cut(wrong.Error(), "\n")
-	why = strings.TrimPrefix(why, "cannot vet, ")
+	why = strings.TrimPrefix(why, "cannot vet: ")
 	return finding.Gap{Field: finding.GapFindings, File: finding.UTF8(dir), Why: finding.UTF8(message.Cut(why, message.MaxShown))}
 }
 
@@ -164,9 +164,9 @@ func vetPattern(arg string) error {
 	hint := "packages are named as for go vet: ./... or ./dir or an import path"
 	switch {
 	case strings.HasPrefix(arg, "-"):
-		return message.Usage("not a package, "+message.Typed(arg), "snug vet --help lists the flags")
+		return message.Usage(message.Typed(arg)+": not a package", "snug vet --help lists the flags")
 	case len(arg) > maxPattern, !utf8.ValidString(arg), strings.ContainsFunc(arg, unicode.IsControl):
-		return message.Usage("not a package, "+message.Typed(arg), hint)
+		return message.Usage(message.Typed(arg)+": not a package", hint)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (u *UI) CheckColor() error {
 	}
 	wrong := u.color
 	u.color = "never"
-	return message.Usage("wrong value, --color "+message.Typed(wrong), "write auto, always or never")
+	return message.Usage("--color "+message.Typed(wrong)+": wrong value", "write auto, always or never")
 }
 
 // coloured reports whether text for w has colours. Sources: no-color.org; terminfo(5) for "dumb".

@@ -27,17 +27,17 @@ func FlagError(path string, flags *pflag.FlagSet, err error) error {
 		case "int":
 			hint = "write a whole number"
 		}
-		return message.Usage("wrong value, --"+invalid.GetFlag().Name+" "+message.Typed(invalid.GetValue()), hint)
+		return message.Usage("--"+invalid.GetFlag().Name+" "+message.Typed(invalid.GetValue())+": wrong value", hint)
 	case errors.As(err, &missing):
-		return message.Usage("value missing, --"+missing.GetFlag().Name, help)
+		return message.Usage("--"+missing.GetFlag().Name+": value missing", help)
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedName()
 		if unknown.GetSpecifiedShortnames() != "" {
-			return message.Usage("unknown flag, -"+message.Cut(name, message.MaxShown), help)
+			return message.Usage("-"+message.Cut(name, message.MaxShown)+": unknown flag", help)
 		}
 		var names []string
 		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return message.Usage("unknown flag, --"+message.Cut(name, message.MaxShown), DidYouMean("--", name, names, help))
+		return message.Usage("--"+message.Cut(name, message.MaxShown)+": unknown flag", DidYouMean("--", name, names, help))
 	}
 	return message.Usage(err.Error(), help)
 }
@@ -47,12 +47,12 @@ func NoArgs(path string, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return message.Usage("takes no argument, "+path+" "+message.Typed(args[0]), path+" --help")
+	return message.Usage(path+" "+message.Typed(args[0])+": takes no argument", path+" --help")
 }
 
 // UnknownCommand returns the error for a word that is none of the commands of path.
 func UnknownCommand(path, word string, commands []string) error {
-	return message.Usage("unknown command, "+message.Typed(word), DidYouMean(path+" ", word, commands, path+" --help lists them"))
+	return message.Usage(message.Typed(word)+": unknown command", DidYouMean(path+" ", word, commands, path+" --help lists them"))
 }
 
 // DidYouMean returns a hint: the names like word, each with what stands before it, or otherwise if
@@ -107,5 +107,5 @@ func distance(a, b string) int {
 
 // EmptyWord returns the error for an empty argument.
 func EmptyWord(where string) error {
-	return message.Usage("empty argument, "+where, "is a variable unset? write a name, or leave it out")
+	return message.Usage(where+": empty argument", "is a variable unset? write a name, or leave it out")
 }

@@ -116,7 +116,7 @@ func (u *UI) Write(answer []byte) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
 	}
-	return message.Failed("cannot write the answer, "+message.Reason(err), "free some space where stdout goes, or redirect it elsewhere")
+	return message.Failed("cannot write the answer: "+message.Reason(err), "free some space where stdout goes, or redirect it elsewhere")
 }
 
 // Status shows on a terminal what is being done; "" removes it.
@@ -187,7 +187,7 @@ func (u *UI) Complain(err error) int {
 	}
 	what, hint := f.What, f.Hint
 	if f.Code == message.ExitInterrupted {
-		what += ", " + u.Command
+		what = u.Command + ": " + what
 		hint = cmp.Or(hint, "there is no answer yet; run it again")
 	}
 	kind := "error: "

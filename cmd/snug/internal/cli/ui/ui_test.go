@@ -54,7 +54,7 @@ func TestInterrupted(t *testing.T) {
 		var talk bytes.Buffer
 		u := &UI{Err: &talk, Command: "snug doctor"}
 		code := u.Complain(&message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: hint})
-		if got := talk.String(); code != message.ExitInterrupted || got != "snug: error: interrupted, snug doctor\nsnug: hint: "+want+"\n" {
+		if got := talk.String(); code != message.ExitInterrupted || got != "snug: error: snug doctor: interrupted\nsnug: hint: "+want+"\n" {
 			t.Errorf("exit code %d, %q", code, got)
 		}
 	}

@@ -69,7 +69,7 @@ func (f *FailOn) Add(cmd *cobra.Command) {
 func (f FailOn) Least() (finding.Severity, error) {
 	severity, ok := severities[string(f)]
 	if !ok {
-		return "", message.Usage("wrong value, --fail-on "+message.Quote(string(f)), "write info, warning, error or never")
+		return "", message.Usage("--fail-on "+message.Quote(string(f))+": wrong value", "write info, warning, error or never")
 	}
 	return severity, nil
 }

@@ -88,7 +88,7 @@ func (a *Agent) Scan(ctx context.Context) (*finding.Node, error) {
 		return nil, ctx.Err()
 	case err != nil:
 		if a.last.Failed == "" {
-			a.opts.Note("error: the processes cannot be inspected, " + err.Error())
+			a.opts.Note("error: the processes cannot be inspected: " + err.Error())
 		}
 		a.last.Failed = err.Error()
 		return nil, err

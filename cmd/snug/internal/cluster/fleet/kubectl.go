@@ -195,7 +195,7 @@ func (k *Kubectl) Look(ctx context.Context, p *Probe, out io.Writer) error {
 	defer os.RemoveAll(dir)
 	rights := filepath.Join(dir, "rights.json")
 	if err := os.WriteFile(rights, []byte(probeRights), 0o600); err != nil {
-		return message.Failed("cannot write, "+message.Reason(err)+", "+message.Typed(rights), "set TMPDIR")
+		return message.Failed("cannot write "+message.Typed(rights)+": "+message.Reason(err), "set TMPDIR")
 	}
 	name := "snug-" + strings.ToLower(rand.Text()[:8]) // a pod has no two of one name, ended ones included
 	in := []string{p.Pod}
@@ -237,7 +237,7 @@ func (k *Kubectl) Target(ctx context.Context, namespace, pod string) (string, er
 	}
 	names := strings.Fields(string(out))
 	if len(names) != 1 {
-		return "", message.Usage("the pod has several containers, "+message.Clean(strings.Join(names, ", ")), "name one with --container")
+		return "", message.Usage(message.Clean(strings.Join(names, ", "))+": the pod has several containers", "name one with --container")
 	}
 	return names[0], nil
 }

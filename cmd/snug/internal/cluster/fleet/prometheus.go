@@ -46,7 +46,7 @@ type Prometheus struct {
 func NewPrometheus(address string) (*Prometheus, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, message.Usage("wrong value, --prometheus "+message.Typed(address), "write an address such as http://localhost:9090")
+		return nil, message.Usage("--prometheus "+message.Typed(address)+": wrong value", "write an address such as http://localhost:9090")
 	}
 	return &Prometheus{at: at, client: &http.Client{}}, nil
 }
@@ -83,7 +83,7 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 	try := message.Quote(at.Redacted())
 	at.RawQuery = url.Values{"query": {q}}.Encode()
 	failed := func(what string) error {
-		return message.Failed("Prometheus does not answer: "+message.Cut(message.Clean(what), message.MaxShown)+", "+message.Typed(p.at.Redacted()), "curl "+try+" has to answer")
+		return message.Failed(message.Typed(p.at.Redacted())+": Prometheus does not answer: "+message.Cut(message.Clean(what), message.MaxShown), "curl "+try+" has to answer")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -159,7 +159,7 @@ func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*fi
 		return nil, err
 	}
 	if len(info) == 0 {
-		return nil, message.Failed("no snug_go_workload_info in this Prometheus, "+message.Typed(p.at.Redacted()), "it has to scrape the agents, of this version of snug: monitoring.serviceMonitor.enabled=true of the chart")
+		return nil, message.Failed(message.Typed(p.at.Redacted())+": no snug_go_workload_info in this Prometheus", "it has to scrape the agents, of this version of snug: monitoring.serviceMonitor.enabled=true of the chart")
 	}
 	of := map[needs.Key]*recorded{}
 	for i := range info {

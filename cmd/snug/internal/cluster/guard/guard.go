@@ -113,7 +113,7 @@ func (g *Guard) status(ctx context.Context, authorization, path string) int {
 	status, err := g.ask(inTime, token, path)
 	if err != nil {
 		if ctx.Err() == nil {
-			g.note("who may read " + path + " is not known, " + err.Error())
+			g.note("who may read " + path + " is not known: " + err.Error())
 		}
 		return http.StatusServiceUnavailable
 	}

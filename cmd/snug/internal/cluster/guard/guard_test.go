@@ -201,7 +201,7 @@ func TestLate(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if len(notes) == 0 || !strings.HasPrefix(notes[0], "who may read /metrics is not known, ") {
+	if len(notes) == 0 || !strings.HasPrefix(notes[0], "who may read /metrics is not known: ") {
 		t.Errorf("notes %q", notes)
 	}
 }

@@ -310,7 +310,7 @@ func (l *Linter) write(from []*manifest.File) {
 		if err := l.writeOne(s, from[i].Text); err != nil {
 			s.Manifest = from[i]
 			failed = append(failed, s.Path)
-			l.unfixed = append(l.unfixed, message.Reason(err)+", "+s.Path)
+			l.unfixed = append(l.unfixed, s.Path+": "+message.Reason(err))
 			l.Note("warning: not fixed, %s, %s", message.Reason(err), s.Path)
 		}
 	}
@@ -353,5 +353,5 @@ func (l *Linter) Left() error {
 	if n := len(l.unfixed) - 1; n > 0 {
 		hint = strconv.Itoa(n) + " more are not fixed, see above; " + hint
 	}
-	return message.Failed("cannot fix, "+l.unfixed[0], hint)
+	return message.Failed("cannot fix: "+l.unfixed[0], hint)
 }

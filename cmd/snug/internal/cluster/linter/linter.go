@@ -99,20 +99,20 @@ func (l *Linter) Gather(args []string) error {
 	}
 	for i, a := range args {
 		if a == "-" && slices.Contains(args[:i], a) {
-			return message.Usage("stdin is named twice, -", "it can be read once")
+			return message.Usage("-: stdin is named twice", "it can be read once")
 		}
 		l.Inputs = append(l.Inputs, finding.UTF8(a))
 		if a == "-" {
 			file, err := l.batch.Read("-", l.In, 0)
 			if err != nil {
-				return message.Failed("cannot read, "+err.Error()+", stdin", "pipe manifests in: helm template ./chart | snug check -")
+				return message.Failed("cannot read stdin: "+err.Error(), "pipe manifests in: helm template ./chart | snug check -")
 			}
 			l.Sources = append(l.Sources, lintSource{Path: "-", Named: true, Manifest: file})
 			continue
 		}
 		info, err := os.Stat(a)
 		if err != nil {
-			return message.Failed("cannot read, "+message.Reason(err)+", "+a, "name a file, a directory, or - for stdin")
+			return message.Failed("cannot read "+a+": "+message.Reason(err), "name a file, a directory, or - for stdin")
 		}
 		if info.IsDir() {
 			l.walk(a)
@@ -207,9 +207,9 @@ func (l *Linter) read() error {
 		if s.err == nil {
 			continue
 		}
-		why := strings.TrimSuffix(message.Reason(s.err), ", "+s.Path)
+		why := strings.TrimPrefix(message.Reason(s.err), s.Path+": ")
 		if s.Named {
-			return message.Failed("cannot read, "+why+", "+s.Path, "name a file, a directory, or - for stdin")
+			return message.Failed("cannot read "+s.Path+": "+why, "name a file, a directory, or - for stdin")
 		}
 		l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(s.Path), Why: why})
 	}
@@ -273,16 +273,16 @@ func (l *Linter) runKustomize() error {
 // tool runs one of the user's programs and adds its output.
 func (l *Linter) tool(flag, of, name string, args ...string) error {
 	if strings.HasPrefix(of, "-") {
-		return message.Usage("wrong value, "+flag+" "+message.Quote(of), "name a chart or a directory")
+		return message.Usage(flag+" "+message.Quote(of)+": wrong value", "name a chart or a directory")
 	}
 	stdout, said, err := output(context.Background(), name, args)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return message.Failed("not found in PATH, "+name, "install it, or pipe in its output from elsewhere: "+name+" "+strings.Join(args, " ")+" | snug check -")
+		return message.Failed(name+": not found in PATH", "install it, or pipe in its output from elsewhere: "+name+" "+strings.Join(args, " ")+" | snug check -")
 	case stdout.full:
-		return message.Failed("cannot read, "+manifest.ErrTooLarge.Error()+", the output of "+name, "check its parts one by one")
+		return message.Failed("cannot read the output of "+name+": "+manifest.ErrTooLarge.Error(), "check its parts one by one")
 	case err != nil:
-		return message.Failed(name+" failed, "+lastWords(said, err)+", "+of, name+" "+strings.Join(args, " ")+" says more")
+		return message.Failed(of+": "+name+" failed: "+lastWords(said, err), name+" "+strings.Join(args, " ")+" says more")
 	}
 	l.Inputs = append(l.Inputs, flag+" "+of)
 	l.Sources = append(l.Sources, lintSource{Path: name + ":" + of, Named: true, Manifest: l.batch.Parse(name+":"+of, stdout.Bytes())})
@@ -342,5 +342,5 @@ func Unread(gaps []finding.Gap) error {
 	if n := len(gaps) - 1; n > 0 {
 		hint = strconv.Itoa(n) + " more could not be read, see above; mend them" + rest
 	}
-	return message.Failed("cannot read, "+gaps[0].Why+", "+gaps[0].File, hint)
+	return message.Failed("cannot read "+gaps[0].File+": "+gaps[0].Why, hint)
 }

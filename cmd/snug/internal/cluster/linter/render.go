@@ -58,7 +58,7 @@ func (l *Linter) renderAll() {
 		case strings.Contains(said, "helm dependency build"):
 			u.failed[dir] = "dependencies are missing, and snug fetches none (helm dependency build does)"
 		case err != nil:
-			u.failed[dir] = name + " failed, " + finding.UTF8(klog.ReplaceAllString(lastWords(said, err), ""))
+			u.failed[dir] = name + " failed: " + finding.UTF8(klog.ReplaceAllString(lastWords(said, err), ""))
 		default:
 			path := prefix + ":" + dir
 			u.done[dir], u.outputs[path] = true, true

@@ -46,7 +46,7 @@ func (l *Linter) Size(name string, w manifest.Wanted) (*Sized, error) {
 	before := s.source.Manifest
 	after, c, err := before.Size(s.Container, w)
 	if err != nil {
-		return nil, message.Failed("cannot be written, "+err.Error()+", "+s.title()+", "+s.at(), "write them by hand: snug size FILE --patch prints them")
+		return nil, message.Failed("cannot write "+s.title()+" at "+s.at()+": "+err.Error(), "write them by hand: snug size FILE --patch prints them")
 	}
 	r := &Sized{File: s.source.Path, Place: s.title(), Container: c, source: s.source, before: before.Text}
 	s.source.Manifest = after
@@ -78,7 +78,7 @@ func (l *Linter) WriteSize(s *Sized) error {
 		}
 	}
 	if why != "" {
-		return message.Failed("cannot write, "+why+", "+s.File, "leave --write out to get the change as a diff")
+		return message.Failed("cannot write "+s.File+": "+why, "leave --write out to get the change as a diff")
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (l *Linter) container(name string) (*sized, error) {
 			if p.Template {
 				template = s.Path
 			} else if problem == nil {
-				problem = message.Failed("cannot read, "+p.Why+", "+finding.UTF8(s.Path)+":"+strconv.Itoa(p.Line), "mend it, or name another file")
+				problem = message.Failed("cannot read "+finding.UTF8(s.Path)+":"+strconv.Itoa(p.Line)+": "+p.Why, "mend it, or name another file")
 			}
 		}
 		for _, o := range s.Manifest.Objects {
@@ -127,9 +127,9 @@ func (l *Linter) container(name string) (*sized, error) {
 	case len(found) == 1:
 		return &found[0], nil
 	case len(found) > 1:
-		what, hint := "several containers, "+strings.Join(l.Inputs, ", "), "name one by --container: "+places(found)
+		what, hint := strings.Join(l.Inputs, ", ")+": several containers", "name one by --container: "+places(found)
 		if name != "" {
-			what += ", --container " + message.Quote(name)
+			what += " called " + message.Quote(name)
 		}
 		if slices.ContainsFunc(found[1:], func(c sized) bool { return c.flag() == found[0].flag() }) {
 			hint = "give one file with one of them: " + found[0].at() + ", " + found[1].at()
@@ -138,15 +138,15 @@ func (l *Linter) container(name string) (*sized, error) {
 	case problem != nil:
 		return nil, problem
 	case template != "":
-		return nil, message.Failed("the source of a template, "+template, "set them in the chart's values, often resources and env or extraEnv: snug size FILE --patch prints them")
+		return nil, message.Failed(template+": the source of a template", "set them in the chart's values, often resources and env or extraEnv: snug size FILE --patch prints them")
 	case len(all) > 0 && name != "":
-		return nil, message.Failed("no such container, "+message.Quote(name), "there are "+places(all))
+		return nil, message.Failed(message.Quote(name)+": no such container", "there are "+places(all))
 	case len(all) > 0:
-		return nil, message.Failed("only init containers, "+places(all), "name one: --container "+message.Quote(all[0].Name))
+		return nil, message.Failed(places(all)+": only init containers", "name one: --container "+message.Quote(all[0].Name))
 	case service != "":
-		return nil, message.Failed("not a manifest of Kubernetes, "+service, "write memory limit and CPUs by hand: snug size FILE shows them")
+		return nil, message.Failed(service+": not a manifest of Kubernetes", "write memory limit and CPUs by hand: snug size FILE shows them")
 	}
-	return nil, message.Failed("no container, "+strings.Join(l.Inputs, ", "), "name a manifest with a pod, such as a Deployment")
+	return nil, message.Failed(strings.Join(l.Inputs, ", ")+": no container", "name a manifest with a pod, such as a Deployment")
 }
 
 // maxPlaces is the number of containers that a message lists.

@@ -124,7 +124,7 @@ func broken(err error) error {
 	text := err.Error()
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		w.Line, _ = strconv.Atoi(m[1])
-		w.What += ", " + text[len(m[0]):]
+		w.What += ": " + text[len(m[0]):]
 	}
 	return w
 }
@@ -140,7 +140,7 @@ func each(n *yaml.Node, within string, set func(string, *yaml.Node) error) error
 	if n.Kind != yaml.MappingNode {
 		what := "not a mapping of keys to values"
 		if within != "" {
-			what += ", " + within
+			what = strings.TrimSuffix(within, ".") + ": " + what
 		}
 		return &Wrong{Line: n.Line, What: what, Hint: "snug cluster policy --init prints a configuration to start from"}
 	}
@@ -148,7 +148,7 @@ func each(n *yaml.Node, within string, set func(string, *yaml.Node) error) error
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		if seen[k.Value] {
-			return &Wrong{Line: k.Line, What: "a key is set twice, " + within + k.Value, Hint: "set it once"}
+			return &Wrong{Line: k.Line, What: within + k.Value + ": set twice", Hint: "set it once"}
 		}
 		seen[k.Value] = true
 		if v.Kind == yaml.AliasNode {
@@ -171,12 +171,12 @@ func (c *Config) set(key string, n *yaml.Node) error {
 	}
 	if !slices.Contains(keys, key) {
 		return &Wrong{
-			What: "unknown key, " + quoted(key), Hint: "the keys are " + strings.Join(keys, ", "),
+			What: quoted(key) + ": unknown key", Hint: "the keys are " + strings.Join(keys, ", "),
 			Manifest: slices.Contains([]string{"apiVersion", "kind", "metadata", "spec"}, key),
 		}
 	}
 	if n.Kind != yaml.ScalarNode {
-		return &Wrong{What: "not a single value, " + key, Hint: "snug cluster policy --init shows the format"}
+		return &Wrong{What: key + ": not a single value", Hint: "snug cluster policy --init shows the format"}
 	}
 	text, ok := n.Value, true
 	hint := ""
@@ -229,7 +229,7 @@ func (c *Config) set(key string, n *yaml.Node) error {
 		ok = c.Resize == Warn || c.Resize == Off
 	}
 	if !ok {
-		return &Wrong{What: "wrong value, " + key + ": " + quoted(text), Hint: "write " + hint}
+		return &Wrong{What: key + " " + quoted(text) + ": wrong value", Hint: "write " + hint}
 	}
 	return nil
 }
@@ -237,15 +237,15 @@ func (c *Config) set(key string, n *yaml.Node) error {
 func (c *Config) exclude(key string, n *yaml.Node) error {
 	to := map[string]*[]string{"namespaces": &c.Namespaces, "containers": &c.Containers}[key]
 	if to == nil {
-		return &Wrong{What: "unknown key, exclude." + quoted(key), Hint: "the keys are namespaces and containers"}
+		return &Wrong{What: "exclude." + quoted(key) + ": unknown key", Hint: "the keys are namespaces and containers"}
 	}
 	if n.Kind != yaml.SequenceNode {
-		return &Wrong{What: "not a list, exclude." + key, Hint: "write [a, b], or []"}
+		return &Wrong{What: "exclude." + key + ": not a list", Hint: "write [a, b], or []"}
 	}
 	*to = []string{}
 	for _, item := range n.Content {
 		if item.Kind != yaml.ScalarNode || !podpatch.IsName(item.Value) {
-			return &Wrong{Line: item.Line, What: "not a name of Kubernetes, exclude." + key + ": " + quoted(item.Value), Hint: "use lower case letters, digits and -"}
+			return &Wrong{Line: item.Line, What: "exclude." + key + " " + quoted(item.Value) + ": not a name of Kubernetes", Hint: "use lower case letters, digits and -"}
 		}
 		*to = append(*to, item.Value)
 	}

@@ -79,26 +79,26 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for text, what := range map[string]string{
-		"a: 1\n":                              `unknown key, "a"`,
-		"\n\nminprocs: 2\n":                   `unknown key, "minprocs"`,
-		"round: up\n":                         `wrong value, round: "up"`,
-		"memory: off\n":                       `wrong value, memory: "off"`,
-		"memory: 400MiB\n":                    `wrong value, memory: "400MiB"`,
-		"memory: 0.9\n":                       `wrong value, memory: "0.9"`,
-		"memory: 0.9%\n":                      `wrong value, memory: "0.9%"`,
-		"memory: [90%]\n":                     `not a single value, memory`,
-		"minProcs: 0\n":                       `wrong value, minProcs: "0"`,
-		"requestFactor: -1\n":                 `wrong value, requestFactor: "-1"`,
-		"mode: audit\n":                       `wrong value, mode: "audit"`,
-		"inject: yes\n":                       `wrong value, inject: "yes"`,
-		"check:\n":                            `wrong value, check: ""`,
-		"resize: deny\n":                      `wrong value, resize: "deny"`,
-		"name: Snug\n":                        `wrong value, name: "Snug"`,
-		"name: a\nname: b\n":                  `a key is set twice, name`,
-		"exclude: {pods: []}\n":               `unknown key, exclude."pods"`,
-		"exclude: {namespaces: kube-system}":  `not a list, exclude.namespaces`,
-		"exclude: {containers: ['a\"] + [']}": `not a name of Kubernetes, exclude.containers: "a\"] + ["`,
-		"exclude: []\n":                       `not a mapping of keys to values, exclude.`,
+		"a: 1\n":                              `"a": unknown key`,
+		"\n\nminprocs: 2\n":                   `"minprocs": unknown key`,
+		"round: up\n":                         `round "up": wrong value`,
+		"memory: off\n":                       `memory "off": wrong value`,
+		"memory: 400MiB\n":                    `memory "400MiB": wrong value`,
+		"memory: 0.9\n":                       `memory "0.9": wrong value`,
+		"memory: 0.9%\n":                      `memory "0.9%": wrong value`,
+		"memory: [90%]\n":                     `memory: not a single value`,
+		"minProcs: 0\n":                       `minProcs "0": wrong value`,
+		"requestFactor: -1\n":                 `requestFactor "-1": wrong value`,
+		"mode: audit\n":                       `mode "audit": wrong value`,
+		"inject: yes\n":                       `inject "yes": wrong value`,
+		"check:\n":                            `check "": wrong value`,
+		"resize: deny\n":                      `resize "deny": wrong value`,
+		"name: Snug\n":                        `name "Snug": wrong value`,
+		"name: a\nname: b\n":                  `name: set twice`,
+		"exclude: {pods: []}\n":               `exclude."pods": unknown key`,
+		"exclude: {namespaces: kube-system}":  `exclude.namespaces: not a list`,
+		"exclude: {containers: ['a\"] + [']}": `exclude.containers "a\"] + [": not a name of Kubernetes`,
+		"exclude: []\n":                       `exclude: not a mapping of keys to values`,
 		"- name: a\n":                         `not a mapping of keys to values`,
 		"name: a\n---\nname: b\n":             `more than one document`,
 		"{":                                   `invalid YAML`,
@@ -109,7 +109,7 @@ func TestParseRefuses(t *testing.T) {
 		if !errors.As(err, &wrong) || !strings.HasPrefix(wrong.What, what) || wrong.Hint == "" {
 			t.Errorf("%.60q: %v, want %s", text, err, what)
 		}
-		if what == `unknown key, "minprocs"` && wrong != nil && wrong.Line != 3 {
+		if what == `"minprocs": unknown key` && wrong != nil && wrong.Line != 3 {
 			t.Errorf("line %d, want 3", wrong.Line)
 		}
 	}

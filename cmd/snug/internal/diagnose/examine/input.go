@@ -57,19 +57,19 @@ func Input(ctx context.Context, name string, duration time.Duration) (*finding.E
 		}
 	case untrusted.RuntimeLog, untrusted.Text, untrusted.Goroutines:
 		if kind, err = "log", logFacts(f, src); err != nil && k == untrusted.Goroutines {
-			err = message.Failed("printed goroutines, and no gctrace or schedtrace line, "+f.Target, "snug profile --goroutines "+message.Quote(name)+" counts them")
+			err = message.Failed(f.Target+": printed goroutines, and no gctrace or schedtrace line", "snug profile --goroutines "+message.Quote(name)+" counts them")
 		}
 	case untrusted.Metrics, untrusted.Vars, untrusted.HeapText:
 		kind, err = "metrics", metricFacts(ctx, f, k, src, name, duration)
 	case untrusted.ELF:
-		return nil, message.Failed("a program, not a process, "+src.Name, "snug plan --exe "+message.Quote(name)+" shows what Go would do; snug ps lists what runs")
+		return nil, message.Failed(src.Name+": a program, not a process", "snug plan --exe "+message.Quote(name)+" shows what Go would do; snug ps lists what runs")
 	case untrusted.Document:
-		return nil, message.Failed("a saved answer of snug, "+src.Name, "snug report "+message.Quote(name)+" renders it; snug doctor BEFORE AFTER compares two of its own")
+		return nil, message.Failed(src.Name+": a saved answer of snug", "snug report "+message.Quote(name)+" renders it; snug doctor BEFORE AFTER compares two of its own")
 	case untrusted.Trace:
 		kind = "trace"
 		cut, err = tracedFacts(ctx, f, src)
 	default:
-		return nil, message.Failed("neither a profile nor a trace nor a log nor metrics, "+src.Name, "snug doctor --help lists what it can read")
+		return nil, message.Failed(src.Name+": neither a profile nor a trace nor a log nor metrics", "snug doctor --help lists what it can read")
 	}
 	if err != nil {
 		return nil, InputFailure(err)
@@ -199,10 +199,10 @@ func readProfile(src *untrusted.Source) (*cpuprof.Summary, error) {
 
 // InSource adds the name of the source to an error, unless the error has it.
 func InSource(err error, src *untrusted.Source) error {
-	if strings.HasSuffix(err.Error(), ", "+src.Name) {
+	if strings.HasPrefix(err.Error(), src.Name+": ") {
 		return err
 	}
-	return fmt.Errorf("%w, %s", err, src.Name)
+	return fmt.Errorf("%s: %w", src.Name, err)
 }
 
 // SummaryFacts adds the figures of a profile to f. few says why the profile shows no causes;
@@ -240,7 +240,7 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 		return err
 	}
 	if s.GC.Cycles == 0 && s.Sched.Looks == 0 {
-		return message.Failed("no gctrace or schedtrace line in it, "+f.Target, "set GODEBUG=gctrace=1 to make Go write them to stderr")
+		return message.Failed(f.Target+": no gctrace or schedtrace line in it", "set GODEBUG=gctrace=1 to make Go write them to stderr")
 	}
 	if g := &s.GC; g.Cycles > 0 {
 		from := "gctrace, " + units.Plural(g.Cycles, "collection")
@@ -274,10 +274,10 @@ func metricFacts(ctx context.Context, f *rules.Facts, k untrusted.Kind, r io.Rea
 		return err
 	}
 	if !a.IsGo {
-		return message.Failed("no figures of a Go program in it, "+f.Target, "client_golang's default collectors export them")
+		return message.Failed(f.Target+": no figures of a Go program in it", "client_golang's default collectors export them")
 	}
 	if a.Several {
-		return message.Failed("figures of several processes in it, "+f.Target, "name the address of one process")
+		return message.Failed(f.Target+": figures of several processes in it", "name the address of one process")
 	}
 	began := time.Now()
 	b, took := a, time.Duration(0)

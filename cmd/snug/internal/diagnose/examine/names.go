@@ -31,9 +31,9 @@ func LookFailure(name string, err error) error {
 		if _, err := proc.Pids(); err != nil {
 			return Unlisted(err)
 		}
-		return message.Failed("no such process, or it is hidden, "+name, proc.HiddenHint)
+		return message.Failed(name+": no such process, or it is hidden", proc.HiddenHint)
 	case errors.Is(err, proc.ErrGone):
-		return message.Failed(absent(name)+", "+name, "snug ps lists the Go processes here")
+		return message.Failed(name+": "+absent(name), "snug ps lists the Go processes here")
 	case errors.Is(err, proc.ErrNotLinux):
 		return message.Failed("reading a process needs Linux", "snug reads files and addresses on any system")
 	case errors.As(err, &not):
@@ -56,7 +56,7 @@ func Passed(pid int, files *goproc.Cache) error {
 		switch err = g.Err; {
 		case err != nil:
 		case g.Exe.IsGo:
-			return message.Failed("it has just started, pid "+strconv.Itoa(pid), "look again")
+			return message.Failed("pid "+strconv.Itoa(pid)+": it has just started", "look again")
 		default:
 			err = NewNotGo(p, files, g.Exe.What)
 		}
@@ -118,7 +118,7 @@ const MaybeDenied = "it may be a process that snug cannot read, snug ps says why
 
 // Unlisted returns the failure for processes that cannot be listed.
 func Unlisted(err error) error {
-	return message.Failed("cannot list processes, "+message.Reason(err), "mount /proc first: mount -t proc proc /proc")
+	return message.Failed("cannot list processes: "+message.Reason(err), "mount /proc first: mount -t proc proc /proc")
 }
 
 // Named reports whether one of words is the process's number or its program. It is true if
@@ -146,7 +146,7 @@ type NotGo struct {
 func NewNotGo(p *proc.Process, files *goproc.Cache, what string) *NotGo {
 	guest, err := files.Guest(p)
 	if err != nil {
-		what += "; whether there is Go in its libraries is unknown, " + err.Error()
+		what += "; whether there is Go in its libraries is unknown: " + err.Error()
 	}
 	return &NotGo{p.Pid(), what, guest}
 }
@@ -160,7 +160,7 @@ func NotGoFailure(p *proc.Process) error {
 		return g.Err
 	case g.Exe.IsGo:
 		pid := strconv.Itoa(p.Pid())
-		return message.Failed("unsupported: the table of its functions is not found, pid "+pid, "snug doctor "+pid+" shows what can be read without it")
+		return message.Failed("pid "+pid+": unsupported: the table of its functions is not found", "snug doctor "+pid+" shows what can be read without it")
 	}
 	return NewNotGo(p, files, g.Exe.What)
 }
@@ -168,9 +168,9 @@ func NotGoFailure(p *proc.Process) error {
 func (e *NotGo) Error() string {
 	pid := "pid " + strconv.Itoa(e.PID)
 	if e.Guest.Path != "" {
-		return "unsupported: " + finding.UTF8(e.Guest.String()) + "; its runtime is not read, " + pid
+		return pid + ": unsupported: " + finding.UTF8(e.Guest.String()) + "; its runtime is not read"
 	}
-	return "not a Go program, " + pid + ": " + e.What
+	return pid + ": not a Go program: " + e.What
 }
 
 func (e *NotGo) hint() string {
@@ -211,7 +211,7 @@ func Resolve(name string) ([]Subject, error) {
 		return []Subject{{Name: name}}, nil
 	}
 	if err != nil && !os.IsNotExist(err) {
-		return nil, message.Failed(message.Reason(err)+", "+message.Typed(name), message.OwnerHint)
+		return nil, message.Failed(message.Typed(name)+": "+message.Reason(err), message.OwnerHint)
 	}
 	if containerID.MatchString(name) {
 		if found, err := inContainer(name); err != nil || len(found) > 0 {
@@ -229,9 +229,9 @@ func Resolve(name string) ([]Subject, error) {
 	case err == nil:
 		return []Subject{{Name: name}}, nil
 	case denied > 0, proc.Hidden():
-		return nil, message.Failed("no such process, file or container, "+message.Typed(name), MaybeDenied)
+		return nil, message.Failed(message.Typed(name)+": no such process, file or container", MaybeDenied)
 	}
-	return nil, message.Failed("no such process, file or container, "+message.Typed(name), "snug ps lists the Go processes here")
+	return nil, message.Failed(message.Typed(name)+": no such process, file or container", "snug ps lists the Go processes here")
 }
 
 // Address reports whether a name is a URL that can be fetched.
@@ -257,7 +257,7 @@ func several(name string, pids []int) []Subject {
 // inGroup returns the Go processes in a cgroup directory and below it.
 func inGroup(dir string) ([]Subject, error) {
 	if !isGroup(dir) {
-		return nil, message.Failed("a directory that is not a cgroup, "+dir, "name a directory below /sys/fs/cgroup, a file, or a process")
+		return nil, message.Failed(dir+": a directory that is not a cgroup", "name a directory below /sys/fs/cgroup, a file, or a process")
 	}
 	member := map[int]bool{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -273,14 +273,14 @@ func inGroup(dir string) ([]Subject, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, message.Failed(message.Reason(err)+", "+dir, message.OwnerHint)
+		return nil, message.Failed(dir+": "+message.Reason(err), message.OwnerHint)
 	}
 	pids, _, err := goProcesses(func(p *proc.Process) bool { return member[p.Pid()] })
 	if err != nil {
 		return nil, err
 	}
 	if len(pids) == 0 {
-		return nil, message.Failed("no Go process in the cgroup, "+dir, "snug ps lists the Go processes here")
+		return nil, message.Failed(dir+": no Go process in the cgroup", "snug ps lists the Go processes here")
 	}
 	return several(dir, pids), nil
 }

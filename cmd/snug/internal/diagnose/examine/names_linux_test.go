@@ -53,9 +53,9 @@ func TestNotGoWords(t *testing.T) {
 		e          NotGo
 		what, hint string
 	}{
-		{NotGo{PID: 7, What: "an empty file"}, "not a Go program, pid 7: an empty file", "snug ps"},
-		{NotGo{PID: 7, Guest: goproc.Guest{Path: "/a.so", Version: "go1.26.8"}}, "unsupported: Go in a library, /a.so (go1.26.8); its runtime is not read, pid 7", "gctrace=1"},
-		{NotGo{PID: 7, Guest: goproc.Guest{Path: "/libgo.so.21", Gccgo: true}}, "unsupported: Go built by gccgo, /libgo.so.21; its runtime is not read, pid 7", "gccgo"},
+		{NotGo{PID: 7, What: "an empty file"}, "pid 7: not a Go program: an empty file", "snug ps"},
+		{NotGo{PID: 7, Guest: goproc.Guest{Path: "/a.so", Version: "go1.26.8"}}, "pid 7: unsupported: Go in a library, /a.so (go1.26.8); its runtime is not read", "gctrace=1"},
+		{NotGo{PID: 7, Guest: goproc.Guest{Path: "/libgo.so.21", Gccgo: true}}, "pid 7: unsupported: Go built by gccgo, /libgo.so.21; its runtime is not read", "gccgo"},
 	} {
 		var f *message.Failure
 		if err := LookFailure("7", &c.e); !errors.As(err, &f) || f.What != c.what || !strings.Contains(f.Hint, c.hint) {

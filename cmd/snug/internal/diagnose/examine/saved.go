@@ -44,7 +44,7 @@ func readSaved(ctx context.Context, name, hint string) (finding.Document, error)
 	}
 	d, err := finding.Decode(data)
 	if err != nil {
-		return nil, message.Failed(err.Error()+", "+name, hint)
+		return nil, message.Failed(name+": "+err.Error(), hint)
 	}
 	return d, nil
 }
@@ -58,7 +58,7 @@ func readKind[T finding.Document](ctx context.Context, name, kind, hint string) 
 	}
 	of, ok := d.(T)
 	if !ok {
-		return none, message.Failed("a document of kind "+finding.KindOf(d)+", not "+kind+", "+name, hint)
+		return none, message.Failed(name+": a document of kind "+finding.KindOf(d)+", not "+kind, hint)
 	}
 	return of, nil
 }
@@ -72,11 +72,11 @@ func ReadSize(ctx context.Context, name string) (*finding.Size, error) {
 	}
 	for _, v := range [...]*finding.SizeValue{&s.Memory, &s.GOMEMLIMIT, &s.CPURequest, &s.CPULimit, &s.GOMAXPROCS} {
 		if v.Why.Code == "" { // it would read as "leave it alone"
-			return nil, message.Failed("damaged document of kind size: a value is missing, "+name, hint)
+			return nil, message.Failed(name+": damaged document of kind size: a value is missing", hint)
 		}
 	}
 	if err := size.Possible(s); err != nil {
-		return nil, message.Failed(err.Error()+", "+name, hint)
+		return nil, message.Failed(name+": "+err.Error(), hint)
 	}
 	return s, nil
 }
@@ -90,7 +90,7 @@ func ReadSaved(ctx context.Context, name string) (*finding.Doctor, error) {
 	}
 	// A document that lacks its targets would read as one in which nothing was found.
 	if len(doctor.Targets) == 0 || slices.ContainsFunc(doctor.Targets, func(t finding.Examined) bool { return t.Kind == "" }) {
-		return nil, message.Failed("damaged document of kind doctor: a target is missing, "+name, hint)
+		return nil, message.Failed(name+": damaged document of kind doctor: a target is missing", hint)
 	}
 	return doctor, nil
 }

@@ -78,15 +78,15 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	last := e.look()
 	switch {
 	case errors.Is(last.Go.Err, proc.ErrGone) && oomKilled(first.Limits) != nil:
-		return nil, message.Failed("it was OOM-killed while it was watched, "+observe.Name(g), "watch it with a larger memory limit")
+		return nil, message.Failed(observe.Name(g)+": it was OOM-killed while it was watched", "watch it with a larger memory limit")
 	case errors.Is(last.Go.Err, proc.ErrGone):
-		return nil, message.Failed("it ended while it was watched, or became another program, "+observe.Name(g), "watch a process that goes on, or for a shorter time with --for")
+		return nil, message.Failed(observe.Name(g)+": it ended while it was watched, or became another program", "watch a process that goes on, or for a shorter time with --for")
 	}
 	if err := unsized(last.Go, p, files); err != nil {
 		return nil, err // such as stopped meanwhile
 	}
 	if took := last.At.Sub(first.At); took < min(duration, SizeLeast) {
-		return nil, message.Failed(fmt.Sprintf("the watch ended after %.1f s, which says nothing, %s", took.Seconds(), observe.Name(g)), "let it go on for 5 s or longer")
+		return nil, message.Failed(fmt.Sprintf("%s: the watch ended after %.1f s, which says nothing", observe.Name(g), took.Seconds()), "let it go on for 5 s or longer")
 	} else if w.seen.Age > 0 && w.seen.Age+took.Seconds() < sizeStart.Seconds() {
 		return nil, tooYoung(g)
 	}
@@ -110,7 +110,7 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 const SizeLeast = 5 * time.Second
 
 func tooYoung(g *goproc.Facts) error {
-	return message.Failed("it has just started, "+observe.Name(g), "watch it under its usual load: snug size "+strconv.Itoa(g.Pid)+" --for 2m")
+	return message.Failed(observe.Name(g)+": it has just started", "watch it under its usual load: snug size "+strconv.Itoa(g.Pid)+" --for 2m")
 }
 
 // unsized returns why a process has no size; nil = it may have one.
@@ -121,9 +121,9 @@ func unsized(g *goproc.Facts, p *proc.Process, files *goproc.Cache) error {
 	case !g.Exe.IsGo:
 		return NewNotGo(p, files, g.Exe.What)
 	case g.Stat.State == 'T' || g.Stat.State == 't': // proc_pid_stat(5)
-		return message.Failed("it is stopped, by SIGSTOP, a terminal or a debugger, "+observe.Name(g), "kill -CONT "+strconv.Itoa(g.Pid)+" continues it, if no debugger holds it")
+		return message.Failed(observe.Name(g)+": it is stopped, by SIGSTOP, a terminal or a debugger", "kill -CONT "+strconv.Itoa(g.Pid)+" continues it, if no debugger holds it")
 	case !g.HeapLive.Known() && g.Hint != "":
-		return message.Failed("its memory may not be read, "+observe.Name(g), g.Hint)
+		return message.Failed(observe.Name(g)+": its memory may not be read", g.Hint)
 	}
 	return nil
 }

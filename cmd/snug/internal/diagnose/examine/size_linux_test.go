@@ -109,9 +109,9 @@ func TestSizeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, got := range map[string]string{
-		"no such process":                  size(99999999, time.Second),
-		"it has just started, pid " + name: size(pid, time.Nanosecond),
-		"not a Go program":                 size(sleep.Process.Pid, time.Second),
+		"no such process": size(99999999, time.Second),
+		"pid " + name + " (sizing): it has just started": size(pid, time.Nanosecond),
+		"not a Go program": size(sleep.Process.Pid, time.Second),
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
@@ -153,7 +153,7 @@ func TestSizeRefuses(t *testing.T) {
 func TestUnsized(t *testing.T) {
 	g := &goproc.Facts{Pid: 7, Hint: "run as user 0"}
 	g.Exe.IsGo = true
-	if err := unsized(g, nil, nil); err == nil || !strings.Contains(err.Error(), "its memory may not be read, pid 7") {
+	if err := unsized(g, nil, nil); err == nil || !strings.Contains(err.Error(), "pid 7 (.): its memory may not be read") {
 		t.Error(err)
 	}
 	g.Stat.State = 'T'

@@ -107,8 +107,8 @@ func TraceFacts(ctx context.Context, r io.Reader, target string, progress func(e
 	if err == nil {
 		return traced(target, s), nil
 	}
-	if !strings.HasSuffix(err.Error(), ", "+target) {
-		err = fmt.Errorf("%w, %s", err, target)
+	if !strings.HasPrefix(err.Error(), target+": ") {
+		err = fmt.Errorf("%s: %w", target, err)
 	}
 	return nil, err
 }

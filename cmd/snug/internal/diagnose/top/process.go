@@ -221,7 +221,7 @@ func (e *watched) rest(r *finding.TopProcess, f *rules.Facts, l *limits.Limits) 
 	}
 	var denied *proc.Denied
 	if errors.As(g.Err, &denied) {
-		gap("program", denied.Error()+" ("+denied.Hint()+")")
+		gap("program", proc.ErrDenied.Error()+" ("+denied.Hint()+")")
 	} else if g.Hint != "" {
 		gap("program", "its memory may not be read ("+g.Hint+")")
 	}

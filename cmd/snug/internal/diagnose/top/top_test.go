@@ -47,7 +47,7 @@ func look() *finding.Watch {
 	fine.Busy, fine.Spinning, fine.Idle = figure.New(0.1, ""), figure.New(0.0, ""), figure.New(1.9, "")
 	denied := procs(4194304, "other\x1b[31m\u202e")
 	denied.Used, denied.Memory = figure.New(0.5, ""), figure.New(int64(900), "")
-	denied.Unknown = []finding.Gap{{Field: "program", Why: "not permitted, /proc/4194304/exe (run as user 0 or with CAP_SYS_PTRACE)"}, {Field: "gomaxprocs", Why: "not permitted"},
+	denied.Unknown = []finding.Gap{{Field: "program", Why: "not permitted (run as user 0 or with CAP_SYS_PTRACE)"}, {Field: "gomaxprocs", Why: "not permitted"},
 		{Field: "heap_bytes"}, {Field: "busy_ps"}, {Field: "spinning_ps"}, {Field: "idle_ps"}, {Field: "go_version"}, {Field: "collections"}, {Field: "gomaxprocs_source"}, {Field: "sched_latency"}}
 	killed := procs(99, "batch")
 	killed.GoVersion, killed.GOMAXPROCS, killed.GOMAXPROCSSource = figure.New("go1.21.13", ""), figure.New(8, ""), figure.New("environment", "")

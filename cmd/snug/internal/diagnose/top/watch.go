@@ -117,7 +117,7 @@ func (w *watcher) First() (*finding.Watch, error) {
 	if len(d.Others) > 0 {
 		hint = examine.MaybeDenied
 	}
-	return nil, message.Failed("no such Go process, "+message.Typed(w.words...), hint)
+	return nil, message.Failed(message.Typed(w.words...)+": no such Go process", hint)
 }
 
 // Look takes a look at all processes.

@@ -75,7 +75,7 @@ func openPclntab(m *image) (*pclntab, error) {
 	}
 	if tab == nil {
 		if v := m.goVersion(); v != "" {
-			return nil, fmt.Errorf("%w: unknown kind of function table, %s", ErrUnsupported, v)
+			return nil, fmt.Errorf("%w: unknown kind of function table: %s", ErrUnsupported, v)
 		}
 		return nil, fmt.Errorf("%w: no function table", ErrNotGo)
 	}

@@ -35,10 +35,10 @@ var ErrNoCounters = errors.New("idle and spinning Ps are unknown")
 // An error of the process, such as proc.ErrGone, or of ctx comes with the summary so far.
 func Spin(ctx context.Context, p *proc.Process, facts *Facts, rate int, duration time.Duration) (SpinSummary, error) {
 	if !facts.IdlePs.Known() || !facts.GOMAXPROCS.Known() || facts.image == nil {
-		return SpinSummary{}, fmt.Errorf("%w, pid %d: %s", ErrNoCounters, p.Pid(), facts.IdlePs.Why)
+		return SpinSummary{}, fmt.Errorf("pid %d: %w: %s", p.Pid(), ErrNoCounters, facts.IdlePs.Why)
 	}
 	if rate < 1 || rate > 10_000 || duration <= 0 {
-		return SpinSummary{}, fmt.Errorf("bad sampling, %d samples a second for %v", rate, duration)
+		return SpinSummary{}, fmt.Errorf("bad sampling: %d samples a second for %v", rate, duration)
 	}
 	if err := p.Same(); err != nil {
 		return SpinSummary{}, err

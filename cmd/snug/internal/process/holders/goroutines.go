@@ -117,14 +117,14 @@ func (r *Reader) Close() error { return r.exe.Close() }
 func open(file *gobin.File, mem io.ReaderAt, bias uint64) (*Reader, error) {
 	r := &Reader{file: file, mem: mem, bias: bias, at: file.Records(), rest: pause}
 	if !r.at.Known {
-		return nil, fmt.Errorf("the layout of the runtime's records %w, %s", ErrUnknown, cmp.Or(file.Version, "an unknown Go release"))
+		return nil, fmt.Errorf("%s: the layout of the runtime's records %w", cmp.Or(file.Version, "an unknown Go release"), ErrUnknown)
 	}
 	return r, nil
 }
 
 func (r *Reader) read(addr uint64, p []byte) error {
 	if addr > 1<<62 {
-		return fmt.Errorf("its address makes no sense, %#x", addr)
+		return fmt.Errorf("%#x: its address makes no sense", addr)
 	}
 	_, err := r.mem.ReadAt(p, int64(addr))
 	return err

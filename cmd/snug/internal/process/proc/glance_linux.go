@@ -35,7 +35,7 @@ func StatOf(pid int) (Stat, error) {
 		return unix.Open(root+"/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	})
 	if err == unix.ENOENT || err == unix.ESRCH {
-		return Stat{}, fmt.Errorf("%w, pid %d", ErrGone, pid)
+		return Stat{}, fmt.Errorf("pid %d: %w", pid, ErrGone)
 	}
 	if err != nil {
 		return Stat{}, err
@@ -44,14 +44,14 @@ func StatOf(pid int) (Stat, error) {
 	var b [maxStat]byte
 	n, err := retry(func() (int, error) { return unix.Read(fd, b[:]) })
 	if err == unix.ESRCH {
-		return Stat{}, fmt.Errorf("%w, pid %d", ErrGone, pid)
+		return Stat{}, fmt.Errorf("pid %d: %w", pid, ErrGone)
 	}
 	if err != nil {
 		return Stat{}, err
 	}
 	s, ok := parseStat(b[:n], int64(os.Getpagesize()))
 	if !ok {
-		return Stat{}, fmt.Errorf("malformed stat, %s/%d/stat", root, pid)
+		return Stat{}, fmt.Errorf("%s/%d/stat: malformed stat", root, pid)
 	}
 	return s, nil
 }

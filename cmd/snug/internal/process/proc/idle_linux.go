@@ -29,7 +29,7 @@ func (p *Process) Idle() (Idle, error) {
 	}
 	idle, cpus := parseIdle(text, set.IsSet)
 	if len(cpus) == 0 {
-		return Idle{}, fmt.Errorf("%w, %s", ErrNone, file)
+		return Idle{}, fmt.Errorf("%s: %w", file, ErrNone)
 	}
 	return Idle{at, idle, cpus}, nil
 }

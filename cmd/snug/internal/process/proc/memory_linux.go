@@ -71,7 +71,7 @@ func (m *memory) ReadAt(b []byte, addr int64) (int, error) {
 		case err == unix.ESRCH, err == nil && n == 0:
 			return read, m.gone
 		case err != nil:
-			return read, fmt.Errorf("%w, address %#x", ErrNone, uint64(addr)+uint64(read))
+			return read, fmt.Errorf("address %#x: %w", uint64(addr)+uint64(read), ErrNone)
 		}
 		read += n
 	}
@@ -118,7 +118,7 @@ func (p *Process) AuxEntry() (uint64, error) {
 	}
 	entry, ok := parseAuxv(p.auxv)
 	if !ok {
-		return 0, fmt.Errorf("%w, %s/%d/auxv AT_ENTRY", ErrNone, p.root, p.pid)
+		return 0, fmt.Errorf("%s/%d/auxv AT_ENTRY: %w", p.root, p.pid, ErrNone)
 	}
 	return entry, nil
 }

@@ -53,7 +53,7 @@ func (p *Process) OpenObject(o Object) (*File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		unix.Close(fd)
-		return nil, fmt.Errorf("%w, %s/%d/root", ErrNone, p.root, p.pid)
+		return nil, fmt.Errorf("%s/%d/root: %w", p.root, p.pid, ErrNone)
 	}
 	return p.file(fd, "root"), nil
 }

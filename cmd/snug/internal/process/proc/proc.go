@@ -46,7 +46,7 @@ type Denied struct {
 }
 
 func (d *Denied) Error() string {
-	return "not permitted, /proc/" + strconv.Itoa(d.Pid) + "/" + d.What
+	return "/proc/" + strconv.Itoa(d.Pid) + "/" + d.What + ": not permitted"
 }
 
 func (d *Denied) Is(target error) bool { return target == ErrDenied }

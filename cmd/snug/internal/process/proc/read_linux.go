@@ -102,7 +102,7 @@ func openIn(root string, pid int, b *Budget) (*Process, error) {
 		if err == unix.ENOENT || err == unix.ESRCH {
 			err = ErrGone
 		}
-		return nil, fmt.Errorf("%w, pid %d", err, pid)
+		return nil, fmt.Errorf("pid %d: %w", pid, err)
 	}
 	p := &Process{pid: pid, root: root, dir: dir, stat: -1, budget: b}
 	if p.first, err = p.Stat(); err == nil {
@@ -177,7 +177,7 @@ func (p *Process) Same() error {
 	return nil
 }
 
-func (p *Process) gone() error { return fmt.Errorf("%w, pid %d", ErrGone, p.pid) }
+func (p *Process) gone() error { return fmt.Errorf("pid %d: %w", p.pid, ErrGone) }
 
 // Bounds on the bytes read from a file.
 const (
@@ -195,7 +195,7 @@ func (p *Process) IO() (IO, error) {
 	}
 	sum, ok := parseIO(text)
 	if !ok {
-		return IO{}, fmt.Errorf("malformed io, %s/%d/io", p.root, p.pid)
+		return IO{}, fmt.Errorf("%s/%d/io: malformed io", p.root, p.pid)
 	}
 	return sum, nil
 }
@@ -208,7 +208,7 @@ func (p *Process) Status() (Status, error) {
 	}
 	s, ok := parseStatus(text)
 	if !ok {
-		return Status{}, fmt.Errorf("malformed status, %s/%d/status", p.root, p.pid)
+		return Status{}, fmt.Errorf("%s/%d/status: malformed status", p.root, p.pid)
 	}
 	if s.NSPid == 0 {
 		s.NSPid = p.pid
@@ -260,7 +260,7 @@ func (p *Process) RunDelay(maxThreads int) (Delays, error) {
 		}
 		one, ok := parseSchedstat(text)
 		if !ok {
-			return Delays{}, fmt.Errorf("malformed schedstat, %s/%d/task/%d/schedstat", p.root, p.pid, tid)
+			return Delays{}, fmt.Errorf("%s/%d/task/%d/schedstat: malformed schedstat", p.root, p.pid, tid)
 		}
 		d.add(tid, one)
 		d.Threads++
@@ -383,7 +383,7 @@ func (p *Process) read(name string, limit int) ([]byte, error) {
 func (p *Process) why(name string, err error) error {
 	var errno unix.Errno
 	if !errors.As(err, &errno) {
-		return fmt.Errorf("%w, pid %d", err, p.pid)
+		return fmt.Errorf("pid %d: %w", p.pid, err)
 	}
 	switch errno {
 	case unix.ESRCH:
@@ -401,7 +401,7 @@ func (p *Process) why(name string, err error) error {
 				return err
 			}
 		}
-		return fmt.Errorf("%w, %s/%d/%s", ErrNone, p.root, p.pid, name)
+		return fmt.Errorf("%s/%d/%s: %w", p.root, p.pid, name, ErrNone)
 	}
 	return &fs.PathError{Op: "read", Path: p.root + "/" + strconv.Itoa(p.pid) + "/" + name, Err: errno}
 }

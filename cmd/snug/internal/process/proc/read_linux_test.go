@@ -258,7 +258,7 @@ func TestHidepid(t *testing.T) {
 	pid := strconv.Itoa(c.cmd.Process.Pid)
 	exe := readable(t)
 	for option, want := range map[string]string{
-		"hidepid=0": "false <nil>\n", "hidepid=1": "false not permitted, /proc/" + pid + "/stat\n", "hidepid=2": "true process is gone, pid " + pid + "\n",
+		"hidepid=0": "false <nil>\n", "hidepid=1": "false /proc/" + pid + "/stat: not permitted\n", "hidepid=2": "true pid " + pid + ": process is gone\n",
 	} {
 		cmd := exec.Command("unshare", "-m", "sh", "-c", "mount -t proc -o "+option+` proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0"`, exe)
 		cmd.Env = append(os.Environ(), "PROC_TEST_LOOK="+pid)

@@ -60,7 +60,7 @@ func (p *Process) stackAuxv(stack uint64) (auxv []byte, at uint64, err error) {
 		n, err := p.peek(b, stack+uint64(len(words)))
 		if n < 16 {
 			if err == nil {
-				err = fmt.Errorf("%w, pid %d, the stack", ErrNone, p.pid)
+				err = fmt.Errorf("pid %d: the stack: %w", p.pid, ErrNone)
 			}
 			return nil, 0, err
 		}
@@ -76,7 +76,7 @@ func (p *Process) stackAuxv(stack uint64) (auxv []byte, at uint64, err error) {
 			}
 		}
 	}
-	return nil, 0, fmt.Errorf("%w, pid %d, an auxiliary vector", ErrNone, p.pid)
+	return nil, 0, fmt.Errorf("pid %d: an auxiliary vector: %w", p.pid, ErrNone)
 }
 
 // peek reads memory of the process, up to the first byte that cannot be read. If the auxiliary vector is known, it is
@@ -118,7 +118,7 @@ func (r *remote) read(b []byte, addr uint64) (int, error) {
 		case errors.Is(err, unix.ESRCH), len(seen) > 0 && (err != nil || n < len(seen) || !bytes.Equal(seen, r.mark)):
 			return read, r.gone
 		case err != nil || n == len(seen) && read < len(b):
-			return read, fmt.Errorf("%w, address %#x", ErrNone, addr+uint64(read))
+			return read, fmt.Errorf("address %#x: %w", addr+uint64(read), ErrNone)
 		}
 		if read += n - len(seen); read == len(b) {
 			return read, nil

@@ -70,7 +70,7 @@ func (p *Process) undated() (Stat, error) {
 	}
 	s, ok := parseStat(text, int64(os.Getpagesize()))
 	if !ok {
-		return Stat{}, fmt.Errorf("malformed stat, %s/%d/stat", p.root, p.pid)
+		return Stat{}, fmt.Errorf("%s/%d/stat: malformed stat", p.root, p.pid)
 	}
 	if s.Zombie() {
 		return Stat{}, p.gone()

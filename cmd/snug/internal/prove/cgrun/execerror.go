@@ -32,9 +32,9 @@ func (e *ExecError) Error() string {
 		what = "interpreter of " + e.Name
 	}
 	if e.Code == CodeNotFound {
-		return fmt.Sprintf("%s not found: %v, %s", what, e.Err, e.culprit())
+		return fmt.Sprintf("%s: %s not found: %v", e.culprit(), what, e.Err)
 	}
-	return fmt.Sprintf("%s cannot be executed: %v, %s", what, e.Err, e.culprit())
+	return fmt.Sprintf("%s: %s cannot be executed: %v", e.culprit(), what, e.Err)
 }
 
 func (e *ExecError) culprit() string {

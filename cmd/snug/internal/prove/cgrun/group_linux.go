@@ -129,8 +129,8 @@ func (g *group) limitCPU(p part) error {
 	}
 	quota, period, file, err := cpuLimit(fsys, p.dir, p.v1)
 	if err == nil && (quota != g.want.quota || period != g.want.period) {
-		err = &ProofError{fmt.Sprintf("wrote quota %d of %d µs and read back %d of %d, %s", g.want.quota, g.want.period,
-			quota, period, file)}
+		err = &ProofError{fmt.Sprintf("%s: wrote quota %d of %d µs and read back %d of %d", file, g.want.quota, g.want.period,
+			quota, period)}
 	}
 	return err
 }
@@ -152,7 +152,7 @@ func (g *group) limitMemory(p part) error {
 	}
 	got, file, err := memoryLimit(os.DirFS("/"), p.dir, p.v1)
 	if err == nil && !rounded(got, g.want.memory) {
-		err = &ProofError{fmt.Sprintf("wrote a memory limit of %d bytes and read back %d, %s", g.want.memory, got, file)}
+		err = &ProofError{fmt.Sprintf("%s: wrote a memory limit of %d bytes and read back %d", file, g.want.memory, got)}
 	}
 	return err
 }
@@ -361,7 +361,7 @@ func (g *group) rmdir() error {
 	for _, p := range g.parts {
 		if g.scope {
 			if _, err := os.Stat(p.dir); err == nil {
-				errs = append(errs, fmt.Errorf("systemd has not removed its scope, %s", p.dir))
+				errs = append(errs, fmt.Errorf("%s: systemd has not removed its scope", p.dir))
 			}
 			continue
 		}

@@ -82,9 +82,9 @@ func findHierarchy(fsys fs.FS, text, mountinfo, controller string) (hierarchy, e
 		return h, nil
 	}
 	if slices.ContainsFunc(mounts, func(m *cgroup.Mount) bool { return m.Serves(group, controller) }) {
-		return hierarchy{}, fmt.Errorf("%w, %s controller in /proc/self/mountinfo (%s)", errNotSeen, controller, h.path)
+		return hierarchy{}, fmt.Errorf("%s controller in /proc/self/mountinfo (%s): %w", controller, h.path, errNotSeen)
 	}
-	return hierarchy{}, fmt.Errorf("%w, %s controller in /proc/self/mountinfo", errNotMounted, controller)
+	return hierarchy{}, fmt.Errorf("%s controller in /proc/self/mountinfo: %w", controller, errNotMounted)
 }
 
 // findGroup returns the group of a process for a controller from the text of

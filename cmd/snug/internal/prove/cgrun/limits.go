@@ -46,7 +46,7 @@ func cpuLimit(fsys fs.FS, dir string, v1 bool) (quota, period int64, file string
 	case cgroup.Known:
 		return q.Micros, q.Period, file, nil
 	}
-	return 0, 0, file, fmt.Errorf("not a CPU limit: %q, %s", strings.TrimSpace(string(text)+string(second)), file)
+	return 0, 0, file, fmt.Errorf("%s: not a CPU limit: %q", file, strings.TrimSpace(string(text)+string(second)))
 }
 
 // cpuBurst reads the burst of one group in microseconds, 0 for none or if the kernel
@@ -81,7 +81,7 @@ func checkWeight(fsys fs.FS, dir string, weight int, v1 bool) error {
 	name, want := weightText(weight, v1)
 	got, err := readText(fsys, path.Join(dir, name))
 	if err == nil && got != want {
-		err = &ProofError{fmt.Sprintf("CPU weight %s instead of %s, %s", got, want, path.Join(dir, name))}
+		err = &ProofError{fmt.Sprintf("%s: CPU weight %s instead of %s", path.Join(dir, name), got, want)}
 	}
 	return err
 }
@@ -97,7 +97,7 @@ func number(fsys fs.FS, file string) (int64, string, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, file, fmt.Errorf("not a number: %q, %s", text, file)
+		return 0, file, fmt.Errorf("%s: not a number: %q", file, text)
 	}
 	return n, file, nil
 }
@@ -117,7 +117,7 @@ func memoryLimit(fsys fs.FS, dir string, v1 bool) (limit int64, file string, err
 	}
 	n, state := cgroup.Bytes(text)
 	if state == cgroup.Unknown {
-		return 0, file, fmt.Errorf("not a memory limit: %q, %s", strings.TrimSpace(string(text)), file)
+		return 0, file, fmt.Errorf("%s: not a memory limit: %q", file, strings.TrimSpace(string(text)))
 	}
 	return n, file, nil
 }
@@ -145,7 +145,7 @@ func unread(l *limits.Limits, field string, state limits.State) error {
 		name := path.Base(g.File)
 		file := strings.HasPrefix(name, "cpu.") || strings.HasPrefix(name, "memory.")
 		if g.Field == field && (state == limits.Unknown || file) {
-			return fmt.Errorf("%s: %s, %s", field, g.Why, g.File)
+			return fmt.Errorf("%s: %s: %s", g.File, field, g.Why)
 		}
 	}
 	return nil
@@ -181,4 +181,4 @@ func limitOf(fsys fs.FS, dir string, files []string) string {
 // shedError is a place for the group where a limit of the caller would not hold.
 type shedError struct{ file string }
 
-func (e *shedError) Error() string { return "the caller's own limit would not hold there, " + e.file }
+func (e *shedError) Error() string { return e.file + ": the caller's own limit would not hold there" }

@@ -171,7 +171,7 @@ func enter(o order) (Confinement, error) {
 	if o.RT {
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
 		if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
-			return c, fmt.Errorf("cannot become real-time: %w, sched_setattr", err)
+			return c, fmt.Errorf("cannot become real-time: sched_setattr: %w", err)
 		}
 	}
 	is, err := policy(0)
@@ -288,8 +288,7 @@ func noRealTime() error {
 		_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), unix.SCHED_NORMAL,
 			uintptr(unsafe.Pointer(&param)))
 		if errno != 0 && errno != unix.ESRCH {
-			return fmt.Errorf("a real-time thread cannot be made an ordinary one: %w, %s", errno,
-				path.Join("/proc/self/task", t.Name()))
+			return fmt.Errorf("%s: a real-time thread cannot be made an ordinary one: %w", path.Join("/proc/self/task", t.Name()), errno)
 		}
 	}
 	return nil

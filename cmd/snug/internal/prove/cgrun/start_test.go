@@ -231,16 +231,16 @@ func TestExecFailedNamesTheInterpreter(t *testing.T) {
 		interpreter string
 	}{
 		{"script", file("a", "#! /none/sh -e\n", 0o755), syscall.ENOENT, 127,
-			"interpreter of cmd not found: no such file or directory, /none/sh", "install that program", "/none/sh"},
+			"/none/sh: interpreter of cmd not found: no such file or directory", "install that program", "/none/sh"},
 		{"carriage-return", file("b", "#!/bin/sh\r\n", 0o755), syscall.ENOENT, 127,
-			`interpreter of cmd not found: no such file or directory, "/bin/sh\r"`, "carriage return", "/bin/sh\r"},
+			`"/bin/sh\r": interpreter of cmd not found: no such file or directory`, "carriage return", "/bin/sh\r"},
 		{"interpreter-not-executable", file("c", "#!./plain\n", 0o755), syscall.EACCES, 126,
-			"interpreter of cmd cannot be executed: permission denied, ./plain", "chmod +x", "./plain"},
+			"./plain: interpreter of cmd cannot be executed: permission denied", "chmod +x", "./plain"},
 		{"interpreter-is-there", file("d", "#!/bin/sh\n", 0o755), syscall.EACCES, 126,
-			"command cannot be executed: permission denied, cmd", "chmod +x", ""},
-		{"special", os.DevNull, syscall.EACCES, 126, "command cannot be executed: a special file is never executable, cmd", "", ""},
-		{"no-file", "none", syscall.ENOENT, 127, "command not found: no such file or directory, cmd", "", ""},
-		{"too-long", "d", syscall.E2BIG, 126, "command cannot be executed: argument list too long, cmd", "shorter", ""},
+			"cmd: command cannot be executed: permission denied", "chmod +x", ""},
+		{"special", os.DevNull, syscall.EACCES, 126, "cmd: command cannot be executed: a special file is never executable", "", ""},
+		{"no-file", "none", syscall.ENOENT, 127, "cmd: command not found: no such file or directory", "", ""},
+		{"too-long", "d", syscall.E2BIG, 126, "cmd: command cannot be executed: argument list too long", "shorter", ""},
 	} {
 		err := ExecFailed("cmd", tt.file, dir, tt.err)
 		e, ok := errors.AsType[*ExecError](err)

@@ -39,7 +39,7 @@ func makeDir(p part) (lock *os.File, err error) {
 		return nil, &fs.PathError{Op: "statfs", Path: p.parent, Err: err}
 	}
 	if !isCgroup(at) {
-		return nil, fmt.Errorf("%w, %s", errCovered, p.parent)
+		return nil, fmt.Errorf("%s: %w", p.parent, errCovered)
 	}
 	for range 100 { // another run may sweep away a directory that is not locked yet
 		if err := os.Mkdir(p.dir, 0o755); err != nil {

@@ -74,7 +74,7 @@ func (s starter) verifyWithoutGroup(c *Child) error {
 	for controller, group := range map[string]string{"cpu": p.CPUGroup, "memory": p.MemoryGroup} {
 		h, err := findGroup(text, controller)
 		if err == nil && h.path != group {
-			return &ProofError{fmt.Sprintf("the child is in the wrong group, %s", group)}
+			return &ProofError{fmt.Sprintf("%s: the child is in the wrong group", group)}
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func readStat(pid int) (s processStat, ok bool) {
 func processGroupOf(pid int) (processGroup, error) {
 	s, ok := readStat(pid)
 	if !ok || s.group != pid {
-		return processGroup{}, fmt.Errorf("the command has no process group of its own, /proc/%d/stat", pid)
+		return processGroup{}, fmt.Errorf("/proc/%d/stat: the command has no process group of its own", pid)
 	}
 	return processGroup{ID: pid, Session: s.session, Started: s.started}, nil
 }

@@ -163,7 +163,7 @@ func v2Parents(m machine, h hierarchy, systemd bool) (own, above string, reason 
 		on := strings.Fields(text)
 		for _, c := range h.controllers {
 			if !slices.Contains(on, c) {
-				return fmt.Errorf("the %s controller is not enabled for child groups, %s", c, file)
+				return fmt.Errorf("%s: the %s controller is not enabled for child groups", file, c)
 			}
 		}
 		return nil

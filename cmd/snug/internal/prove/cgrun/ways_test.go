@@ -72,7 +72,7 @@ func TestPlan(t *testing.T) {
 		{
 			name:  "v2-root-not-enabled",
 			files: []string{"/proc/self/cgroup 0::/", "/proc/self/mountinfo " + v2Mount, "/sys/fs/cgroup/cgroup.subtree_control cpu"},
-			tried: "memory controller is not enabled for child groups, /sys/fs/cgroup/cgroup.subtree_control",
+			tried: "/sys/fs/cgroup/cgroup.subtree_control: the memory controller is not enabled for child groups",
 		},
 		{
 			name:  "v2-only-the-needed-controller-counts",
@@ -99,7 +99,7 @@ func TestPlan(t *testing.T) {
 		{
 			name:  "v2-leaf-has-a-limit",
 			files: append(slices.Clone(delegated), "/sys/fs/cgroup/d/leaf/memory.high 1048576"), uid: 1000, owned: "/sys/fs/cgroup/d",
-			tried: "the caller's own limit would not hold there, /sys/fs/cgroup/d/leaf/memory.high",
+			tried: "/sys/fs/cgroup/d/leaf/memory.high: the caller's own limit would not hold there",
 		},
 		{
 			name:  "v2-leaf-has-a-pids-limit",

@@ -82,7 +82,7 @@ func Run(ctx context.Context, s *Spec) (int, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return 0, message.Failed("no current directory, "+message.Reason(err), "start snug in another one")
+		return 0, message.Failed("no current directory: "+message.Reason(err), "start snug in another one")
 	}
 	name := fmt.Sprintf("snug-%d-%d", os.Getpid(), time.Now().UnixNano()%1e9)
 	return attached(client, name, s, slices.Concat(arguments(s, name, dir), []string{image, inside}, s.Args))
@@ -98,11 +98,11 @@ func Arch(ctx context.Context, engine string) (string, error) {
 func find(ctx context.Context, engine string) (client, arch string, err error) {
 	if runtime.GOOS == "windows" {
 		// A container has no C:\, and the command line may name any file there.
-		return "", "", message.Failed("file names of Windows do not exist in a container, --in "+engine,
+		return "", "", message.Failed("--in "+engine+": file names of Windows do not exist in a container",
 			"start snug for Linux in WSL, with the same flags")
 	}
 	if client, err = exec.LookPath(engine); err != nil {
-		return "", "", message.Failed("no "+engine+" in PATH, --in "+engine,
+		return "", "", message.Failed("--in "+engine+": no "+engine+" in PATH",
 			"install it, or name the other: --in docker or --in podman")
 	}
 	arch, err = platform(ctx, client, engine)
@@ -171,7 +171,7 @@ func attached(client, name string, s *Spec, args []string) (int, error) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
-		return 0, message.Failed("cannot run "+client+", "+message.Reason(err), "check the installation of "+s.Engine)
+		return 0, message.Failed("cannot run "+client+": "+message.Reason(err), "check the installation of "+s.Engine)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
@@ -191,11 +191,11 @@ func attached(client, name string, s *Spec, args []string) (int, error) {
 			}
 			switch exit, ok := errors.AsType[*exec.ExitError](err); {
 			case err != nil && !ok:
-				return 0, message.Failed("cannot run "+client+", "+message.Reason(err), "check the installation of "+s.Engine)
+				return 0, message.Failed("cannot run "+client+": "+message.Reason(err), "check the installation of "+s.Engine)
 			case interrupted && failed:
 				return message.ExitInterrupted, nil
 			case code < 0:
-				return 0, message.Failed(s.Engine+" ended, "+exit.String(), "its container is removed; start again")
+				return 0, message.Failed(s.Engine+" ended: "+exit.String(), "its container is removed; start again")
 			case failed:
 				return 0, message.Failed(s.Engine+" could not start the container",
 					"its message is above; with --image the image must be here already: "+s.Engine+" pull IMAGE")
@@ -269,7 +269,7 @@ func makeImage(ctx context.Context, client string, s *Spec) error {
 func linuxSnug(given, arch string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", message.Failed("cannot find snug's own program, "+message.Reason(err), "run it by its full path")
+		return "", message.Failed("cannot find snug's own program: "+message.Reason(err), "run it by its full path")
 	}
 	file := given
 	if file == "" {
@@ -282,7 +282,7 @@ func linuxSnug(given, arch string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(file); err != nil && given == "" {
-		return "", message.Failed("no snug for the container, "+file, "put snug for Linux there, or name it: GOOS=linux "+
+		return "", message.Failed(file+": no snug for the container", "put snug for Linux there, or name it: GOOS=linux "+
 			"GOARCH="+arch+" CGO_ENABLED=0 go build -o snug-linux-"+arch+" ./cmd/snug; --snug-linux FILE")
 	}
 	if err := runnable(file, arch); err != nil {
@@ -300,9 +300,9 @@ func runnable(file, arch string) error {
 	f, err := elf.Open(file)
 	if _, bad := errors.AsType[*elf.FormatError](err); bad || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) {
-		return message.Failed("not a Linux program, "+file, build)
+		return message.Failed(file+": not a Linux program", build)
 	} else if err != nil {
-		return message.Failed("cannot read, "+message.Reason(err)+", "+file,
+		return message.Failed("cannot read "+file+": "+message.Reason(err),
 			"check the name; the program must be a file here")
 	}
 	defer f.Close()
@@ -310,7 +310,7 @@ func runnable(file, arch string) error {
 		if of == "" {
 			of = f.Machine.String()
 		}
-		return message.Failed("a program for "+of+", and the container's machine is "+arch+", "+file, build)
+		return message.Failed(file+": a program for "+of+", and the container's machine is "+arch, build)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (rec *Record) take(t Trial) (finding.Run, bool, error) {
 	rec.taken++
 	if r.Arm != t.Arm || r.Round != t.Round || r.Try != t.Try || r.Seed != t.Seed {
 		return finding.Run{}, false, &RecordError{
-			What: fmt.Sprintf("damaged record: a run that is not the next one of this experiment, %s:%d", rec.path, rec.taken+1),
+			What: fmt.Sprintf("%s:%d: damaged record: a run that is not the next one of this experiment", rec.path, rec.taken+1),
 			Cure: "give another file name to start anew",
 		}
 	}
@@ -146,7 +146,7 @@ func OpenRecord(path string, d *Design, search map[string]string, setup finding.
 	rec := &Record{path: path, file: f}
 	if err := lock(f); err != nil {
 		f.Close()
-		return nil, &RecordError{"the record is in use by another snug, " + path, "wait for it, or give another file name",
+		return nil, &RecordError{path + ": the record is in use by another snug", "wait for it, or give another file name",
 			err}
 	}
 	if err := rec.open(f, &header{finding.NewHead(kindRecord), *d, setup, search}); err != nil {
@@ -261,6 +261,6 @@ func failed(verb, path string, err error) error {
 	if verb == "write" {
 		e.Cure = "the earlier runs are in it: free some space and run the same command again to resume"
 	}
-	e.What = fmt.Sprintf("cannot %s the record: %v, %s", verb, cause, path)
+	e.What = fmt.Sprintf("cannot %s the record %s: %v", verb, path, cause)
 	return e
 }

@@ -35,7 +35,7 @@ func parse(data []byte, path string) (h *header, runs []finding.Run, size int64,
 					break
 				}
 				return nil, nil, 0, &RecordError{
-					What: fmt.Sprintf("damaged record: %s, %s:%d", finding.Wrong(err), path, number),
+					What: fmt.Sprintf("%s:%d: damaged record: %s", path, number, finding.Wrong(err)),
 					Cure: "give another file name to start anew",
 				}
 			}
@@ -82,7 +82,7 @@ func torn(data []byte) bool {
 
 func foreign(path string) error {
 	return &RecordError{
-		What: "--record names a file that is not a record of snug " + finding.Version + ", " + path,
+		What: "--record " + path + ": not a record of snug " + finding.Version,
 		Cure: "give the name of a new file, or of the record to resume",
 	}
 }
@@ -139,7 +139,7 @@ func request(r *finding.Request) string {
 
 func another(path, difference string) error {
 	return &RecordError{
-		What: fmt.Sprintf("--record names another experiment's record (the %s), %s", difference, path),
+		What: fmt.Sprintf("--record %s: another experiment's record (the %s)", path, difference),
 		Cure: "give another file name, or the other experiment's flags to resume it",
 	}
 }

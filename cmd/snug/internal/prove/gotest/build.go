@@ -63,7 +63,7 @@ func Build(ctx context.Context, self string, args []string, dir string, log io.W
 			return nil, &BuildError{"go test could not build the benchmarks",
 				"its messages are above; the same command without snug must work first"}
 		}
-		return nil, &BuildError{"cannot run " + args[0] + ", " + err.Error(),
+		return nil, &BuildError{"cannot run " + args[0] + ": " + err.Error(),
 			"snug builds with the go command; or build elsewhere (go test -c), and measure ./PACKAGE.test -test.bench REGEXP"}
 	}
 	data, err := os.ReadFile(list)

@@ -256,9 +256,9 @@ func memoryLimit(m plan.Memory, limit int64, flag string) (string, error) {
 		return "off", nil
 	case n <= 0:
 		if m.Percent > 0 && limit > 0 {
-			return "", message.Usage("nothing is left of "+plan.Bytes(limit)+", "+flag, "take off less, or give more --memory")
+			return "", message.Usage(flag+": nothing is left of "+plan.Bytes(limit), "take off less, or give more --memory")
 		}
-		return "", message.Usage("a percentage without a limit, "+flag, "set the limit: --memory SIZE")
+		return "", message.Usage(flag+": a percentage without a limit", "set the limit: --memory SIZE")
 	}
 	return units.GoBytes(n), nil
 }

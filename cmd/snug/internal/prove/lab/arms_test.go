@@ -161,8 +161,8 @@ func parsed(t *testing.T, flags string) *Bench {
 func TestArmsThatCannotBe(t *testing.T) {
 	c := machine(16)
 	for flags, want := range map[string]string{
-		"--gomemlimit 90%":                             "a percentage without a limit, --gomemlimit",
-		"--gomemlimit 10%-100MiB --memory 512MiB":      "nothing is left of 512 MiB, --gomemlimit",
+		"--gomemlimit 90%":                             "--gomemlimit: a percentage without a limit",
+		"--gomemlimit 10%-100MiB --memory 512MiB":      "--gomemlimit: nothing is left of 512 MiB",
 		"--cpus 1 --memory 1GiB --gomemlimit 50%,0.1%": "",
 	} {
 		s := parsed(t, flags).Sweep

@@ -50,19 +50,19 @@ func (b *Bench) complete() error {
 	builtin := len(b.Cmd) == 0 && len(b.URLs) == 0
 	remote := len(b.Cmd) == 0 && !builtin
 	if len(s.Workloads) > 0 && !builtin {
-		return message.Usage("a built-in workload and a program of your own, --workload "+strings.Join(s.Workloads, ","),
+		return message.Usage("--workload "+strings.Join(s.Workloads, ",")+": a built-in workload and a program of your own",
 			"give one or the other")
 	}
 	if b.Check && b.objective == experiment.None {
-		return message.Usage("nothing to check without a verdict, --check with --objective none", "leave one of them out")
+		return message.Usage("--check with --objective none: nothing to check without a verdict", "leave one of them out")
 	}
 	if b.Check && remote {
-		return message.Usage("nothing to compare, --check with --url alone",
+		return message.Usage("--check with --url alone: nothing to compare",
 			"give the service's command after --, so that snug can start it with other settings")
 	}
 	knobs := len(s.procs)+len(s.gogc)+len(s.memlimit)+len(s.sets) > 0
 	if remote && (knobs || len(s.CPUs)+len(s.Memory) > 0) {
-		return message.Usage("limits and knobs need a program that snug starts, --url alone",
+		return message.Usage("--url alone: limits and knobs need a program that snug starts",
 			"give the service's command after --")
 	}
 	if err := b.checkFlags(); err != nil {
@@ -124,12 +124,12 @@ func (b *Bench) completeLoads() error {
 		return err
 	}
 	if b.loadCmd != "" && b.Full {
-		return message.Usage("a load command has its own loads, --full", "leave it out, or give rates: --load 400/s,800/s")
+		return message.Usage("--full: a load command has its own loads", "leave it out, or give rates: --load 400/s,800/s")
 	}
 	s.Loads = append(s.Loads, b.Users...)
 	service := len(b.URLs) > 0 || len(b.Cmd) == 0 && slices.ContainsFunc(s.Workloads, workload.IsService)
 	if !service && (len(s.Loads) > 0 || b.Full) {
-		return message.Usage("a load for a program that is not a service, "+b.loadFlag(),
+		return message.Usage(b.loadFlag()+": a load for a program that is not a service",
 			"give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
 	if len(s.Loads) == 0 && b.loadCmd != "" {
@@ -140,7 +140,7 @@ func (b *Bench) completeLoads() error {
 			s.Loads = append(s.Loads, "50%", "80%")
 		}
 	} else if b.Full {
-		return message.Usage("--full has its own loads, --load or --users", "give one or the other")
+		return message.Usage("--full with --load or --users: it has its own loads", "give one or the other")
 	}
 	return b.checkRamp()
 }
@@ -221,12 +221,10 @@ func (b *Bench) enough(d *experiment.Design) error {
 	case d.Rounds >= least || !d.Compares() || b.objective == experiment.None && !b.Check:
 		return nil
 	case b.Check:
-		return message.Usage(fmt.Sprintf("%s cannot show any difference between %s, --check --rounds %d",
-			units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting"), d.Rounds),
+		return message.Usage(fmt.Sprintf("--check --rounds %d: %s cannot show any difference between %s", d.Rounds, units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting")),
 			fmt.Sprintf("give it --rounds %d, or fewer settings", least))
 	}
-	return message.Usage(fmt.Sprintf("%s cannot show any difference between %s, however large, --rounds %d",
-		units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting"), d.Rounds),
+	return message.Usage(fmt.Sprintf("--rounds %d: %s cannot show any difference between %s, however large", d.Rounds, units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting")),
 		fmt.Sprintf("give it --rounds %d, fewer settings, or --objective none to measure without a verdict", least))
 }
 

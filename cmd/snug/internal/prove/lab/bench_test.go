@@ -69,10 +69,10 @@ func TestTraceable(t *testing.T) {
 		refused     string // prefix of the error; "" is none
 	}{
 		{"drives itself", "--workload fib --trace", nil, ""},
-		{"nothing named", "--trace", nil, "a service is not traced"},
-		{"a service among others", "--workload fib,http --trace", nil, "a service is not traced"},
-		{"a command", "--trace", []string{"true"}, "no built-in workload"},
-		{"a service of somebody else", "--trace --url http://127.0.0.1:1/", nil, "no built-in workload"},
+		{"nothing named", "--trace", nil, "--trace: a service is not traced"},
+		{"a service among others", "--workload fib,http --trace", nil, "--trace: a service is not traced"},
+		{"a command", "--trace", []string{"true"}, "--trace: no built-in workload"},
+		{"a service of somebody else", "--trace --url http://127.0.0.1:1/", nil, "--trace: no built-in workload"},
 	} {
 		b := parsed(t, c.flags)
 		b.Cmd = c.cmd

@@ -35,14 +35,14 @@ func (l *Lab) checkBenchmarks() error {
 	}
 	switch {
 	case gotest.Has(l.Cmd, "cpu"):
-		return message.Usage("-cpu sets GOMAXPROCS by itself, "+message.Quote(strings.Join(l.Cmd, " ")),
+		return message.Usage(message.Quote(strings.Join(l.Cmd, " "))+": -cpu sets GOMAXPROCS by itself",
 			"leave it out, and compare values of GOMAXPROCS: --gomaxprocs 1,2,4")
 	case gotest.KindOf(l.Cmd) == gotest.GoTest && gotest.Has(l.Cmd, "exec"):
-		return message.Usage("snug starts the test program itself, -exec", "leave it out")
+		return message.Usage("-exec: snug starts the test program itself", "leave it out")
 	case len(l.Metrics) > 0:
-		return message.Usage("Go benchmarks have their own figures, --metric", "leave it out: all that they print are shown")
+		return message.Usage("--metric: Go benchmarks have their own figures", "leave it out: all that they print are shown")
 	case l.objective != "" && l.objective != experiment.Auto && l.objective != experiment.None:
-		return message.Usage("Go benchmarks are compared in ns/op, --objective "+l.objective,
+		return message.Usage("--objective "+l.objective+": Go benchmarks are compared in ns/op",
 			"leave it out; every other unit that they print is compared too")
 	}
 	return nil
@@ -59,7 +59,7 @@ func (l *Lab) build(self string) error {
 	if gotest.KindOf(args) == gotest.GoTest {
 		dir, err := os.MkdirTemp("", "snug-go-test-")
 		if err != nil {
-			return message.Failed("cannot build, "+message.Reason(err),
+			return message.Failed("cannot build: "+message.Reason(err),
 				"TMPDIR names a directory with room for the test program")
 		}
 		l.scratch = dir

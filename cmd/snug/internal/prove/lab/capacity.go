@@ -104,7 +104,7 @@ func (l *Lab) capacity(ctx context.Context, c finding.Capacity) (float64, error)
 			if run.OOMKills != nil && *run.OOMKills > 0 {
 				cure = "give it more memory, or rates: --load 800/s"
 			}
-			return 0, message.Failed("the capacity could not be measured, --load: "+run.Error, cure)
+			return 0, message.Failed("--load: the capacity could not be measured: "+run.Error, cure)
 		}
 		seen = append(seen, *run.RPS)
 	}

@@ -54,16 +54,16 @@ func checkable(d *finding.Bench) error {
 		lives = lives || !out
 	}
 	if killed && !lives {
-		return message.Failed("nothing to check: every setting runs out of memory, --check", "give it more: --memory SIZE")
+		return message.Failed("--check: nothing to check: every setting runs out of memory", "give it more: --memory SIZE")
 	}
 	if killed {
 		return &message.Failure{Code: message.ExitFinding,
-			What: "the setting checked runs out of memory, and no other is shown to be spared, --check",
+			What: "--check: the setting checked runs out of memory, and no other is shown to be spared",
 			Hint: "give it more memory, or more --rounds"}
 	}
 	metric, one := experiment.MetricOf(d.Objective)
 	if !slices.ContainsFunc(d.Comparisons, func(c finding.Comparison) bool { return c.Metric == metric || !one }) {
-		return message.Failed("nothing to check: no settings were compared in "+d.Objective+", --check",
+		return message.Failed("--check: nothing to check: no settings were compared in "+d.Objective,
 			"see the runs of --json for what is missing, or name other settings or another --objective")
 	}
 	return nil

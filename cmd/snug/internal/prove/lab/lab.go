@@ -109,7 +109,7 @@ func (l *Lab) timing(window time.Duration, quick bool) {
 // readLimits reads the limits of this process's container.
 func (l *Lab) readLimits() (err error) {
 	if l.choice.limits, err = limits.Self(); err != nil {
-		return message.Failed("cannot read this process's container, "+err.Error(), "snug limits says what is wrong")
+		return message.Failed("cannot read this process's container: "+err.Error(), "snug limits says what is wrong")
 	}
 	return nil
 }
@@ -128,12 +128,12 @@ func (l *Lab) prepare() error {
 		}
 	}
 	if info, err := os.Stat(l.RecordFile); err == nil && !info.Mode().IsRegular() {
-		return message.Failed("not a regular file, "+l.RecordFile,
+		return message.Failed(l.RecordFile+": not a regular file",
 			"give --record the name of a new file, or of the record to resume")
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return message.Failed("cannot find snug's own program, "+message.Reason(err), "run it by its full path")
+		return message.Failed("cannot find snug's own program: "+message.Reason(err), "run it by its full path")
 	}
 	body, err := l.content()
 	if err != nil {
@@ -163,7 +163,7 @@ func (l *Lab) prepare() error {
 	for _, h := range l.header {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return message.Usage("not a header, --header "+message.Quote(h), "write --header 'Name: value'")
+			return message.Usage("--header "+message.Quote(h)+": not a header", "write --header 'Name: value'")
 		}
 		req.Header[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
@@ -220,7 +220,7 @@ func (l *Lab) recognise(self string) error {
 		} else {
 			own, err := goproc.OwnSetters(file)
 			if err != nil {
-				return message.Failed("cannot read, "+message.Reason(err)+", "+file, "run it again, or check the disk")
+				return message.Failed("cannot read "+file+": "+message.Reason(err), "run it again, or check the disk")
 			}
 			l.choice.setsProcs = len(own.GOMAXPROCS) > 0
 		}
@@ -315,7 +315,7 @@ func (l *Lab) confinement(s *sweep) error {
 		return nil
 	case l.noLimit:
 		if asked {
-			return message.Usage("limits and no limits, --no-limit with --cpus or --memory", "give one or the other")
+			return message.Usage("--no-limit with --cpus or --memory: limits and no limits", "give one or the other")
 		}
 		l.machine.CgroupWay = string(cgrun.WayNone)
 		if quota, ok := l.choice.limits.CPU.Quota.Get(); ok {
@@ -368,7 +368,7 @@ func (l *Lab) content() ([]byte, error) {
 	}
 	b, err := bounded.ReadFile(file, maxBody)
 	if err != nil {
-		return nil, message.Failed("cannot read the body, "+message.Reason(err)+", "+file, "--body takes text, or @FILE")
+		return nil, message.Failed("cannot read the body "+file+": "+message.Reason(err), "--body takes text, or @FILE")
 	}
 	return b, nil
 }

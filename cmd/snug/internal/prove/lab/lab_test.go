@@ -70,7 +70,7 @@ func TestHeeded(t *testing.T) {
 		{"patience with a batch command", Lab{ready: time.Second, Cmd: []string{"true"}}, "--ready"},
 	} {
 		err := c.l.checkFlags()
-		if (err != nil) != (c.flag != "") || err != nil && !strings.HasSuffix(err.Error(), c.flag) {
+		if (err != nil) != (c.flag != "") || err != nil && !strings.HasPrefix(err.Error(), c.flag+": ") {
 			t.Errorf("%s: %v, want %q refused", c.name, err, c.flag)
 		}
 	}

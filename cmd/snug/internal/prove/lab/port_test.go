@@ -32,7 +32,7 @@ type contended struct {
 func (c *contended) Run(context.Context, experiment.Trial) (finding.Run, error) {
 	c.runs++
 	if c.taken(c.runs) {
-		return finding.Run{}, &runner.PortError{Target: &runner.TargetError{What: "something listens already, http://x/", Cure: "end it"}}
+		return finding.Run{}, &runner.PortError{Target: &runner.TargetError{What: "http://x/: something listens already", Cure: "end it"}}
 	}
 	return finding.Run{Ops: int64(c.runs)}, nil
 }

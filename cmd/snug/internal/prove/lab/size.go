@@ -85,13 +85,13 @@ func (s *Size) Add(fs *pflag.FlagSet) {
 func (s *Size) check() error {
 	switch {
 	case len(s.Cmd) == 0:
-		return message.Usage("no command, "+s.given()+" without one",
+		return message.Usage(s.given()+" without one: no command",
 			"name the program after --; at the end of the line add "+s.missing()+"-- ./server")
 	case len(s.URLs) == 0 && s.load+s.loadCmd != "":
-		return message.Usage("no address, "+s.given()+" without --url",
+		return message.Usage(s.given()+" without --url: no address",
 			"say where it listens: "+strings.TrimSpace(s.missing()))
 	case len(s.URLs) == 0:
-		return message.Usage("no load, snug size -- "+message.Quote(s.Cmd[0]), "say where it listens and how it is "+
+		return message.Usage("snug size -- "+message.Quote(s.Cmd[0])+": no load", "say where it listens and how it is "+
 			"loaded: --url http://127.0.0.1:8080/ --rate 300, or --url tcp://127.0.0.1:4222 --load-cmd ./load.sh")
 	case s.memory > 0 && s.memory < cgrun.MinMemoryBytes:
 		return message.Usage(fmt.Sprintf("memory limit of %d bytes is too small to start a command in", s.memory),
@@ -102,7 +102,7 @@ func (s *Size) check() error {
 	}
 	switch {
 	case s.load == "" && s.loadCmd == "":
-		return message.Usage("no rate, --url without --rate", "say how many requests a second it must serve: --rate 300")
+		return message.Usage("--url without --rate: no rate", "say how many requests a second it must serve: --rate 300")
 	case s.load == "":
 		s.load = runner.LoadCommand
 	}
@@ -115,7 +115,7 @@ func (s *Size) check() error {
 		return message.Usage("--slo "+message.Quote(s.bound)+": "+what, "write --slo 'p99<50ms' or 'rss<=400MiB'")
 	}
 	if c.Key == "wall_seconds" {
-		return message.Usage("only a command that ends has a duration, --slo "+message.Quote(s.bound),
+		return message.Usage("--slo "+message.Quote(s.bound)+": only a command that ends has a duration",
 			"a service has p50, p95, p99 and rps")
 	}
 	s.bounds, s.bound = []search.Constraint{c}, c.String()
@@ -174,8 +174,7 @@ func (s *Size) Run() (*finding.Size, error) {
 	ctx, stop := s.interruptible()
 	defer stop()
 	if s.cpus > float64(s.machine.CPUs) {
-		return nil, message.Usage(fmt.Sprintf("more than the %s here, --cpus %s", units.CPUs(float64(s.machine.CPUs)),
-			units.Exact(s.cpus)), "leave it out: the roomiest container has all")
+		return nil, message.Usage(fmt.Sprintf("--cpus %s: more than the %s here", units.Exact(s.cpus), units.CPUs(float64(s.machine.CPUs))), "leave it out: the roomiest container has all")
 	}
 	roomiest := s.roomiest()
 	var err error

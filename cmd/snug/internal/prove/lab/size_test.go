@@ -161,7 +161,7 @@ func TestSizedImpossible(t *testing.T) {
 		"300/s: served 100/s":            {change: func(_ size.Container, _ int, r *finding.Run) { *r.RPS = 100 }},
 		"1 of 3001 requests failed: EOF": {change: func(_ size.Container, _ int, r *finding.Run) { r.Errors, r.Error = 1, "EOF" }},
 		"no run counts at 300/s: l":      {change: func(_ size.Container, _ int, r *finding.Run) { r.Invalid = "late" }},
-		"not measured, --slo 'p99<50ms'": {change: func(_ size.Container, _ int, r *finding.Run) { r.P99 = nil }},
+		"--slo 'p99<50ms': not measured": {change: func(_ size.Container, _ int, r *finding.Run) { r.P99 = nil }},
 		"ended before it listened":       {fail: func(size.Container, int) error { return &runner.TargetError{What: "ended before it listened"} }},
 	} {
 		d, err := sized(t, s)

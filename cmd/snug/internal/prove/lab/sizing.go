@@ -116,7 +116,7 @@ func (t *sizing) impossible(roomiest size.Container, runs []finding.Run, of int,
 	}
 	trial := &finding.SizeTrial{Broken: broken, Worst: t.worst(runs), Runs: runs}
 	if broken.Code == finding.BrokeBound && trial.Worst == nil {
-		return message.Failed("not measured, --slo "+message.Quote(t.bound),
+		return message.Failed("--slo "+message.Quote(t.bound)+": not measured",
 			"the last line of the load command must have "+t.metric()+"; or bound another figure")
 	}
 	return message.Failed("not even "+Described(roomiest)+" keep "+t.goal()+": "+content.SizeBroke(trial, t.metric()),

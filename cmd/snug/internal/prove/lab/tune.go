@@ -84,36 +84,36 @@ func (t *Tune) input() (*search.Input, error) {
 	builtin := t.Workload != ""
 	switch {
 	case !builtin && len(t.Cmd) == 0 && len(t.URLs) > 0:
-		return nil, message.Usage("nothing to set, --url alone",
+		return nil, message.Usage("--url alone: nothing to set",
 			"give the service's command after --, so that snug can start it with other settings")
 	case !builtin && len(t.Cmd) == 0:
-		return nil, message.Usage("no command, snug tune",
+		return nil, message.Usage("snug tune: no command",
 			"name the program to tune: snug tune --url http://127.0.0.1:8080/ -- ./server")
 	case builtin && len(t.Cmd)+len(t.URLs) > 0:
-		return nil, message.Usage("a built-in workload and a program of your own, --workload "+t.Workload,
+		return nil, message.Usage("--workload "+t.Workload+": a built-in workload and a program of your own",
 			"give one or the other")
 	case len(s.CPUs) > 1 || len(s.Memory) > 1:
-		return nil, message.Usage("several limits, --cpus or --memory",
+		return nil, message.Usage("--cpus or --memory: several limits",
 			"a program is tuned for one container: run snug tune for each")
 	case t.rounds != 0:
-		return nil, message.Usage("a search chooses the number of rounds, --rounds", "give it more time: --budget 30m")
+		return nil, message.Usage("--rounds: a search chooses the number of rounds", "give it more time: --budget 30m")
 	}
 	if err := t.checkFlags(); err != nil {
 		return nil, err
 	}
 	if t.benchmarks() {
-		return nil, message.Usage("Go benchmarks are compared, not tuned, snug tune -- "+message.Quote(t.Cmd[0]),
+		return nil, message.Usage("snug tune -- "+message.Quote(t.Cmd[0])+": Go benchmarks are compared, not tuned",
 			"snug bench --gomaxprocs 1,2,4 --gogc 100,400 compares settings of a benchmark")
 	}
 	service := len(t.URLs) > 0 || workload.IsService(t.Workload)
 	if t.Users > 0 {
 		if t.Load != "" {
-			return nil, message.Usage("two loads, --load and --users", "give one or the other")
+			return nil, message.Usage("--load and --users: two loads", "give one or the other")
 		}
 		t.Load = strconv.Itoa(t.Users) + " users"
 	}
 	if !service && t.Load != "" {
-		return nil, message.Usage("a load for a program that is not a service, "+t.loadFlag(),
+		return nil, message.Usage(t.loadFlag()+": a load for a program that is not a service",
 			"give the address where it serves: --url http://127.0.0.1:PORT/")
 	}
 	if t.Load != "" {
@@ -125,7 +125,7 @@ func (t *Tune) input() (*search.Input, error) {
 	auto := false
 	switch {
 	case t.objective == experiment.None:
-		return nil, message.Usage("a search needs an objective, --objective none",
+		return nil, message.Usage("--objective none: a search needs an objective",
 			"one of cpu, rps, p99 and wall; or snug bench, which compares without one")
 	case !t.objectiveSet && !service && (!builtin || workload.IsBatch(t.Workload)):
 		t.objective = "wall"

@@ -107,7 +107,7 @@ func TestTuneComplete(t *testing.T) {
 // TestTuneRefusesLoads that it would ignore or cannot compare.
 func TestTuneRefusesLoads(t *testing.T) {
 	for line, want := range map[string]string{
-		"--users 8 -- cmd": "not a service, --users",
+		"--users 8 -- cmd": "--users: a load for a program that is not a service",
 		"--url http://127.0.0.1:1/ --users 8 --load 800/s -- cmd":     "two loads",
 		"--url http://127.0.0.1:1/ --users 8 --objective p99 -- cmd":  "latency of a closed loop",
 		"--url http://127.0.0.1:1/ --load 800/s --objective rps -- c": "open loop",
@@ -154,7 +154,7 @@ func TestTuneInItsContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	tn.choice, tn.runner = machine(16), &runner.Runner{Own: true}
-	if err := tn.complete(in); err == nil || err.Error() != "a percentage without a limit, --gomemlimit" {
+	if err := tn.complete(in); err == nil || err.Error() != "--gomemlimit: a percentage without a limit" {
 		t.Errorf("without a limit: %v", err)
 	}
 	tn.choice.limits.Memory.Hard = limits.Of[int64](300 << 20)

@@ -88,13 +88,13 @@ func (b *Bench) checkRamp() error {
 	case !ok:
 		return nil
 	case len(b.Sweep.Loads) > 1:
-		return message.Usage("a ramp beside another load, --users or --load",
+		return message.Usage("--users or --load: a ramp beside another load",
 			"measure the ramp alone: it has a window of its own")
 	case b.loadCmd != "":
-		return message.Usage("a load command has its own users, --load-cmd with a ramp",
+		return message.Usage("--load-cmd with a ramp: a load command has its own users",
 			"give numbers of users, such as --users 30,100: the command reads SNUG_USERS")
 	case b.window != 0:
-		return message.Usage("a ramp has its own window, --window with --users",
+		return message.Usage("--window with --users: a ramp has its own window",
 			fmt.Sprintf("leave --window out: the ramp takes %s", r.Over))
 	}
 	b.window = r.Over

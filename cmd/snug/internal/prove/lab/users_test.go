@@ -37,11 +37,11 @@ func TestRampFlags(t *testing.T) {
 		"--users 30..100/2m --load 50%":      "a ramp beside another load",
 		"--users 30..100/2m --window 4s":     "a ramp has its own window",
 		"--users 30..100/2m --objective p99": "latency of a closed loop is not compared",
-		"--users 30..100/2m --full":          "--full has its own loads",
+		"--users 30..100/2m --full":          "it has its own loads",
 		"--users 30..100/2m --workload fib":  "a load for a program that is not a service",
 	} {
 		b := parsed(t, flags)
-		if err := b.complete(); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := b.complete(); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", flags, err, want)
 		}
 	}

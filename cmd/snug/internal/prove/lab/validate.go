@@ -20,14 +20,14 @@ import (
 // there is no batch.
 func (l *Lab) checkFlags() error {
 	if len(l.Metrics) > 0 && l.loadCmd == "" && (len(l.Cmd) == 0 || len(l.URLs) > 0) {
-		return message.Usage("no batch that prints anything, --metric",
+		return message.Usage("--metric: no batch that prints anything",
 			"name a program that does its work and ends after --, without --url")
 	}
 	if err := l.checkCommands(); err != nil {
 		return err
 	}
 	if l.grpc != "" && l.method != "" {
-		return message.Usage("a call of gRPC is a POST, --grpc with --method", "leave out --method")
+		return message.Usage("--grpc with --method: a call of gRPC is a POST", "leave out --method")
 	}
 	if len(l.URLs) > 0 {
 		return nil
@@ -42,7 +42,7 @@ func (l *Lab) checkFlags() error {
 	default:
 		return nil
 	}
-	return message.Usage("no service to send requests to, "+f,
+	return message.Usage(f+": no service to send requests to",
 		"give the address where it serves: --url http://127.0.0.1:PORT/")
 }
 
@@ -70,22 +70,22 @@ func (l *Lab) checkCommands() error {
 	switch {
 	case !l.Beside():
 	case len(l.Cmd) == 0:
-		return message.Usage("no service that snug starts, "+flag, "give the service's command after --")
+		return message.Usage(flag+": no service that snug starts", "give the service's command after --")
 	case len(l.URLs) == 0:
-		return message.Usage("no address of the service to wait for, "+flag,
+		return message.Usage(flag+": no address of the service to wait for",
 			"say where it listens: --url http://127.0.0.1:PORT/, or --url tcp://127.0.0.1:PORT with --load-cmd")
 	}
 	if l.loadCmd == "" {
 		for _, u := range l.URLs {
 			if !isHTTP(u) {
-				return message.Usage("neither http nor https, --url "+message.Quote(runner.Redacted(u)),
+				return message.Usage("--url "+message.Quote(runner.Redacted(u))+": neither http nor https",
 					"--load-cmd 'CMD' loads a service that does not speak HTTP")
 			}
 		}
 		return nil
 	}
 	if f := l.requestFlag(); f != "" {
-		return message.Usage("the load command has its own requests, "+f,
+		return message.Usage(f+": the load command has its own requests",
 			"leave it out, or put it into the command of --load-cmd")
 	}
 	return nil
@@ -101,7 +101,7 @@ func (l *Lab) checkCommandLoads(loads []string) error {
 	}
 	for _, load := range loads {
 		if _, users := runner.Users(load); !users && rateOf(load) == 0 {
-			return message.Usage("not a load of a load command, --load "+load,
+			return message.Usage("--load "+load+": not a load of a load command",
 				"--load 800/s gives it SNUG_RATE=800; without --load it sends as much as it wants")
 		}
 	}
@@ -120,15 +120,15 @@ func (l *Lab) checkObjective(loads []string) error {
 	})
 	switch {
 	case l.objective == "wall" && !batch:
-		return message.Usage("only a command that ends has a duration, --objective wall", "a service has cpu, rps and p99")
+		return message.Usage("--objective wall: only a command that ends has a duration", "a service has cpu, rps and p99")
 	case batch && !open && !closed && !self && (l.objective == "rps" || l.objective == "p99"):
-		return message.Usage("a command that ends has neither rps nor p99, --objective "+l.objective,
+		return message.Usage("--objective "+l.objective+": a command that ends has neither rps nor p99",
 			"compare wall or cpu; a service needs --url")
 	case l.objective == "p99" && closed && !open && !self && l.loadCmd == "":
-		return message.Usage("latency of a closed loop is not compared, --objective p99",
+		return message.Usage("--objective p99: latency of a closed loop is not compared",
 			"give a rate: --load 80% or --load 800/s")
 	case l.objective == "rps" && open && !closed && !self:
-		return message.Usage("the throughput of an open loop is its offered load, --objective rps",
+		return message.Usage("--objective rps: the throughput of an open loop is its offered load",
 			"--load saturated shows what the service can do")
 	}
 	return nil
@@ -143,13 +143,12 @@ func checkConstraint(constraint, load string) error {
 	switch name {
 	case "wall":
 		if !batch {
-			return message.Usage("only a command that ends has a duration, --constraint "+message.Quote(constraint),
+			return message.Usage("--constraint "+message.Quote(constraint)+": only a command that ends has a duration",
 				"a service has p99 and rps")
 		}
 	case "rps", "p50", "p95", "p99":
 		if batch {
-			return message.Usage("a command that ends has neither throughput nor latency, --constraint "+
-				message.Quote(constraint), "it has wall, cpu, rss and peak; a service needs --url")
+			return message.Usage("--constraint "+message.Quote(constraint)+": a command that ends has neither throughput nor latency", "it has wall, cpu, rss and peak; a service needs --url")
 		}
 	}
 	return nil
@@ -162,11 +161,11 @@ func (b *Bench) checkTrace(builtin bool) error {
 		return nil
 	}
 	if !builtin {
-		return message.Usage("no built-in workload, --trace",
+		return message.Usage("--trace: no built-in workload",
 			"a program has to write a trace itself: snug trace reads it, also from http://HOST/debug/pprof/trace?seconds=5")
 	}
 	if i := slices.IndexFunc(b.Sweep.Workloads, workload.IsService); i >= 0 || len(b.Sweep.Workloads) == 0 {
-		return message.Usage("a service is not traced, --trace", "name a workload that drives itself: --workload xml/single")
+		return message.Usage("--trace: a service is not traced", "name a workload that drives itself: --workload xml/single")
 	}
 	b.Metrics = runner.TraceMetrics
 	return nil

@@ -22,14 +22,14 @@ func HTTP(text string) bool {
 func address(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" {
-		return "", &Error{What: fmt.Sprintf("not a URL that can be loaded, %s", text),
+		return "", &Error{What: text + ": not a URL that can be loaded",
 			Cure: "give it as http://HOST:PORT/PATH"}
 	}
 	port := u.Port()
 	switch {
 	case port != "":
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", &Error{What: fmt.Sprintf("a URL without a port, %s", text), Cure: "give it as tcp://HOST:PORT"}
+		return "", &Error{What: text + ": a URL without a port", Cure: "give it as tcp://HOST:PORT"}
 	case u.Scheme == "https":
 		port = "443"
 	default:
@@ -67,7 +67,7 @@ func WaitListening(ctx context.Context, url string, every time.Duration) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("nothing listens: %w (%w), %s", last, context.Cause(ctx), url)
+			return fmt.Errorf("%s: nothing listens: %w (%w)", url, last, context.Cause(ctx))
 		case <-time.After(every):
 		}
 	}

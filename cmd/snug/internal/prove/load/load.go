@@ -166,7 +166,7 @@ func (p Plan) withDefaults() (Plan, error) {
 	for _, text := range p.URLs {
 		if !HTTP(text) && strings.Contains(text, "://") {
 			return Plan{},
-				&Error{What: fmt.Sprintf("neither http nor https, %s", text), Cure: "give it as http://HOST:PORT/PATH"}
+				&Error{What: text + ": neither http nor https", Cure: "give it as http://HOST:PORT/PATH"}
 		}
 		if _, err := address(text); err != nil {
 			return Plan{}, err
@@ -233,12 +233,12 @@ func newTarget(p Plan, text string) (target, error) {
 	}
 	request, err := requestBytes(p, text)
 	if err != nil {
-		return target{}, &Error{What: fmt.Sprintf("bad load plan: %v, %s", err, text)}
+		return target{}, &Error{What: fmt.Sprintf("%s: bad load plan: %v", text, err)}
 	}
 	t := target{url: u.Redacted(), secure: u.Scheme == "https", name: u.Hostname(), address: addr, request: request}
 	if p.HTTP2 || p.GRPC != "" {
 		if t.call, err = newCall(p, text); err != nil {
-			return target{}, &Error{What: fmt.Sprintf("bad load plan: %v, %s", err, text)}
+			return target{}, &Error{What: fmt.Sprintf("%s: bad load plan: %v", text, err)}
 		}
 	}
 	t.head = p.Method == http.MethodHead

@@ -57,10 +57,10 @@ func becomeRealTime(args []string) error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
 	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
 		return &Error{
-			What: fmt.Sprintf("cannot become real-time: %v, sched_setattr", err),
+			What: fmt.Sprintf("cannot become real-time: sched_setattr: %v", err),
 			Cure: RealTimeCure,
 		}
 	}
 	err := syscall.Exec("/proc/self/exe", args, os.Environ())
-	return &Error{What: fmt.Sprintf("cannot become real-time: %v, /proc/self/exe", err)}
+	return &Error{What: fmt.Sprintf("cannot become real-time: /proc/self/exe: %v", err)}
 }

@@ -50,7 +50,7 @@ func Start(ctx context.Context, exe string, p Plan) (*Generator, error) {
 		return nil, err
 	}
 	if err := g.cmd.Start(); err != nil {
-		return nil, &Error{What: fmt.Sprintf("cannot start the load generator: %v, %s", err, exe)}
+		return nil, &Error{What: fmt.Sprintf("cannot start the load generator %s: %v", exe, err)}
 	}
 	go func() {
 		in := json.NewDecoder(bufio.NewReader(stdout))

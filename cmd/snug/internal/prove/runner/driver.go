@@ -139,7 +139,7 @@ func (r *Runner) unanswered(run *finding.Run, who, address string) error {
 		}
 	case !r.answered && strings.Contains(run.Error, "status "):
 		return &TargetError{
-			fmt.Sprintf("%s answered every request with an error, %s", who, run.Error),
+			fmt.Sprintf("%s answered every request with an error: %s", who, run.Error),
 			"send the request by hand: --url needs an address that answers with 200; set --method, --body and --header as it " +
 				"requires",
 		}

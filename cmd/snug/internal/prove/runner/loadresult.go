@@ -78,7 +78,7 @@ func readLoad(o *output, wall, window float64) (*loadResult, error) {
 func objectLoad(line []byte, all map[string]any) (*loadResult, error) {
 	res := new(loadResult)
 	if err := json.Unmarshal(line, res); err != nil {
-		return nil, &TargetError{"the load command printed a wrong result, " + finding.Wrong(err) + ": " +
+		return nil, &TargetError{"the load command printed a wrong result: " + finding.Wrong(err) + ": " +
 			shorter(string(line)), cureLoad}
 	}
 	if res.Operations == nil {

@@ -40,7 +40,7 @@ func TestReadLoad(t *testing.T) {
 		{"nothing", "", "error: the load command printed nothing"},
 		{"garbage", "Requests/sec: 100\n", "error: the load command printed no JSON object; its last line: Requests/sec: 100"},
 		{"no operations", `{"ops": 8}`, `error: the load command printed no operations, but {"ops": 8}`},
-		{"operations in words", `{"operations": "8"}`, `error: the load command printed a wrong result, operations is a string, not a number: {"operations": "8"}`},
+		{"operations in words", `{"operations": "8"}`, `error: the load command printed a wrong result: operations is a string, not a number: {"operations": "8"}`},
 		{"half an operation", `{"operations": 8.5}`, "error: the load command printed 8.5 operations"},
 		{"less than none", `{"operations": -8}`, "error: the load command printed -8 operations"},
 		{"errors less than none", `{"operations": 8, "errors": -1}`, "error: the load command printed -1 errors"},

@@ -216,7 +216,7 @@ func (p *process) remove() error {
 	<-p.exited
 	p.closeFiles()
 	if err != nil {
-		return fmt.Errorf("cannot clean up after %s, %w", p.name, err)
+		return fmt.Errorf("cannot clean up after %s: %w", p.name, err)
 	}
 	return nil
 }

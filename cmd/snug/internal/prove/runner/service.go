@@ -17,7 +17,7 @@ import (
 func (r *Runner) service(ctx context.Context, t experiment.Trial, run *finding.Run) (err error) {
 	builtin := len(r.Command) == 0
 	if url, ok := busy(r.Request.URLs); ok && !builtin {
-		return &PortError{&TargetError{"something listens already, " + Redacted(url),
+		return &PortError{&TargetError{Redacted(url) + ": something listens already",
 			"end it, or give the program another port: snug would measure the wrong one"}}
 	}
 	l := launch{args: r.Command, trace: r.Trace || builtin, protocol: builtin}
@@ -122,7 +122,7 @@ func (p *process) listening(ctx context.Context, limit time.Duration) (workload.
 func (p *process) notListening(address string, limit time.Duration) error {
 	what := fmt.Sprintf("%s does not listen after %s", p.name, limit)
 	if address != "" {
-		what += ", " + Redacted(address)
+		what = Redacted(address) + ": " + what
 	}
 	if said := p.lastOutput(); said != "" {
 		what += "; it said: " + said
@@ -165,7 +165,7 @@ func busy(urls []string) (string, bool) {
 func (r *Runner) remote(ctx context.Context, t experiment.Trial, run *finding.Run) error {
 	for _, url := range r.Request.URLs {
 		if !load.Listening(url) {
-			return &TargetError{"nothing listens, " + Redacted(url), "start the service first, or give its command after --"}
+			return &TargetError{Redacted(url) + ": nothing listens", "start the service first, or give its command after --"}
 		}
 	}
 	d, err := r.driver(ctx, t, r.Request.URLs)

@@ -63,7 +63,7 @@ func Decode(data []byte) (Document, error) {
 	}
 	t := types[h.Kind]
 	if t == nil {
-		return nil, fmt.Errorf("unknown kind of document, %q", h.Kind)
+		return nil, fmt.Errorf("%q: unknown kind of document", h.Kind)
 	}
 	if needs := parts[h.Kind]; needs != nil {
 		var has map[string]present

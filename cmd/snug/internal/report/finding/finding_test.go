@@ -17,7 +17,7 @@ func TestDecodeErrors(t *testing.T) {
 		`{"snug":1}`:                  "not a document of snug v1: snug is a number, not a string",
 		"{}":                          `not a document of snug v1, "snug":""`,
 		`{"snug":"v2","kind":"plan"}`: `not a document of snug v1, "snug":"v2"`,
-		`{"snug":"v1","kind":"poem"}`: `unknown kind of document, "poem"`,
+		`{"snug":"v1","kind":"poem"}`: `"poem": unknown kind of document`,
 		`{"snug":"v1","kind":"limits","cpu":[1]}`:                                                   "damaged document of kind limits: memory is missing",
 		`{"snug":"v1","kind":"limits","cpu":[1],"memory":{}}`:                                       "damaged document of kind limits: cpu is a list, not an object",
 		`{"snug":"v1","kind":"plan","gomaxprocs":{},"gomemlimit":{},"gogc":{"value_percent":"on"}}`: `damaged document of kind plan: gogc.value_percent is a string, not a whole number or "off"`,

@@ -76,7 +76,7 @@ type Source struct {
 func Open(ctx context.Context, name string, l Limits) (*Source, error) {
 	r, err := openFile(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("%w, %s", err, name)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	s, err := Wrap(ctx, r, name, l)
 	if most := l.Complete().Bytes; err == nil && !s.Packed && r.size > most {
@@ -122,7 +122,7 @@ func Wrap(ctx context.Context, r io.ReadCloser, name string, l Limits) (*Source,
 		z, err := gzip.NewReader(s.r)
 		if err != nil {
 			r.Close()
-			return nil, fmt.Errorf("%w, %s", packed(err), name)
+			return nil, fmt.Errorf("%s: %w", name, packed(err))
 		}
 		s.Packed = true
 		s.r = bufio.NewReaderSize(&capped{
@@ -145,7 +145,7 @@ func (s *Source) named(err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}
-	return fmt.Errorf("%w, %s", err, s.Name)
+	return fmt.Errorf("%s: %w", s.Name, err)
 }
 
 // Head returns the first 64 KiB, or all if there is less, without consuming them. It is for

@@ -48,7 +48,7 @@ func Fix(found []Found) error {
 			return notFixed(file, err)
 		}
 		if texts[file], err = edited(old, taken[file]); err != nil {
-			return message.Failed("cannot fix, "+err.Error()+", "+file, "it has changed since it was read; run it again")
+			return message.Failed("cannot fix "+file+": "+err.Error(), "it has changed since it was read; run it again")
 		}
 	}
 	return writeFixed(files, texts)
@@ -80,7 +80,7 @@ func writeFixed(files []string, texts map[string][]byte) error {
 const maxSource = 64 << 20
 
 func notFixed(file string, err error) error {
-	return message.Failed("cannot fix, "+message.Reason(err)+", "+file, "the files and their directories must be writable; without --fix nothing is written")
+	return message.Failed("cannot fix "+file+": "+message.Reason(err), "the files and their directories must be writable; without --fix nothing is written")
 }
 
 // edited returns a Go file with edits applied and imports removed that they leave

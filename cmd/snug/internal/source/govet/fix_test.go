@@ -12,7 +12,7 @@ import (
 func TestWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := Run(t.Context(), "", []string{"."}, Build{})
-	if err == nil || err.Error() != "there is no go command, PATH" {
+	if err == nil || err.Error() != "PATH: there is no go command" {
 		t.Errorf("%v", err)
 	}
 }
@@ -60,7 +60,7 @@ func TestFixWhole(t *testing.T) {
 	good := Found{Edits: []Edit{{Filename: a, Start: at, End: at + 1, New: "2"}}}
 	bad := Found{Edits: []Edit{{Filename: b, Start: at, End: at + 1, New: "("}}}
 	err := Fix([]Found{good, bad})
-	if got, _ := os.ReadFile(a); err == nil || !strings.HasSuffix(err.Error(), ", "+b) || string(got) != text {
+	if got, _ := os.ReadFile(a); err == nil || !strings.HasPrefix(err.Error(), "cannot fix "+b+": ") || string(got) != text {
 		t.Errorf("%v\n%s", err, got)
 	}
 	if err := Fix([]Found{good}); err != nil {

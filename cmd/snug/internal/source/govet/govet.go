@@ -81,7 +81,7 @@ func run(ctx context.Context, dir string, patterns []string, b Build, env []stri
 	case ctx.Err() != nil:
 		return r, Interrupted()
 	case err != nil && noGo():
-		return r, message.Failed("there is no go command, PATH", "install Go, or put its bin directory on PATH")
+		return r, message.Failed("PATH: there is no go command", "install Go, or put its bin directory on PATH")
 	case err != nil:
 		return r, failure(ctx, err.Error())
 	case len(all) == 0: // Load then drops the message of the go command
@@ -151,14 +151,14 @@ func leftOut(p *packages.Package) bool {
 func analyze(all []*packages.Package, analyzers []*analysis.Analyzer) ([]Found, error) {
 	graph, err := checker.Analyze(analyzers, all, nil)
 	if err != nil {
-		return nil, message.Failed("cannot vet, "+err.Error(), "go version must report go1.23 or later")
+		return nil, message.Failed("cannot vet: "+err.Error(), "go version must report go1.23 or later")
 	}
 	var found []Found
 	var failed error
 	seen := map[string]bool{}
 	for _, a := range graph.Roots {
 		if a.Err != nil {
-			failed = message.Failed("cannot vet, "+a.Analyzer.Name+": "+a.Err.Error(), "go vet with the same packages shows every error")
+			failed = message.Failed("cannot vet: "+a.Analyzer.Name+": "+a.Err.Error(), "go vet with the same packages shows every error")
 			continue
 		}
 		for i := range a.Diagnostics {
@@ -232,7 +232,7 @@ func failure(ctx context.Context, said string) error {
 			break
 		}
 	}
-	return message.Failed("cannot vet, "+said, hint)
+	return message.Failed("cannot vet: "+said, hint)
 }
 
 // noGo reports whether there is no go command.

@@ -29,7 +29,7 @@ func TestImportInError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r, err := Run(t.Context(), "", []string{"./top"}, Build{}); err == nil || !strings.Contains(err.Error(), "cannot vet, ") {
+	if r, err := Run(t.Context(), "", []string{"./top"}, Build{}); err == nil || !strings.Contains(err.Error(), "cannot vet: ") {
 		t.Errorf("%v, %v", r, err)
 	}
 	r, err := Run(t.Context(), "", []string{"./top", "./alone"}, Build{})

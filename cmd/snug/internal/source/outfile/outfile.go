@@ -124,7 +124,7 @@ func failed(err error, name, hint string) error {
 	if errors.Is(err, errUnread) {
 		hint = "start its reader first, or name a file"
 	}
-	return message.Failed("cannot write, "+message.Reason(err)+", "+name, hint)
+	return message.Failed("cannot write "+name+": "+message.Reason(err), hint)
 }
 
 // Save writes a file atomically: until it is complete it has another name, so that a full disk
@@ -150,9 +150,9 @@ func Apart(files ...File) error {
 			switch {
 			case i == j || g.Name == "" || g.Name == "-" || !same(f.Name, g.Name):
 			case g.Flag == "":
-				return message.Usage("the output is the input, "+f.Flag+" "+message.Quote(f.Name), "give the output another name")
+				return message.Usage(f.Flag+" "+message.Quote(f.Name)+": the output is the input", "give the output another name")
 			default:
-				return message.Usage("two outputs for one file, "+f.Flag+" and "+g.Flag+" "+message.Quote(g.Name), "give each its own")
+				return message.Usage(f.Flag+" and "+g.Flag+" "+message.Quote(g.Name)+": two outputs for one file", "give each its own")
 			}
 		}
 	}
@@ -177,12 +177,12 @@ func Writable(flag, file string) error {
 	case "":
 		return nil
 	case "-":
-		return message.Usage("stdout has the answer, "+flag+" -", "name a file; snug report writes any form of a saved answer to stdout")
+		return message.Usage(flag+" -: stdout has the answer", "name a file; snug report writes any form of a saved answer to stdout")
 	}
 	info, err := os.Stat(file)
 	special := err == nil && !info.Mode().IsRegular() && !info.IsDir()
 	if !special && flag == "--html" && document(file) {
-		return message.Usage("a document of snug, which a page would replace, "+flag+" "+message.Quote(file), "give the page a name of its own")
+		return message.Usage(flag+" "+message.Quote(file)+": a document of snug, which a page would replace", "give the page a name of its own")
 	}
 	if err := writable(file, special); err != nil {
 		return Failed(err, file)

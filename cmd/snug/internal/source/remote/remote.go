@@ -31,7 +31,7 @@ func Open(ctx context.Context, target string, header time.Duration, l bounded.Li
 	l = l.Complete()
 	r, name, err := get(ctx, target, header, l)
 	if err != nil {
-		return nil, fmt.Errorf("%w, %s", err, name)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return bounded.Wrap(ctx, r, name, l)
 }

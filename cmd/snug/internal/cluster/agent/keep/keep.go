@@ -66,9 +66,9 @@ func Open(dir, node string, every time.Duration, note func(string)) *Store {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, needs.ErrBroken) && os.Rename(s.file, aside) == nil:
-		note("note: what was seen of workloads before is lost: " + message.Reason(err) + ", " + s.file + "; it is now " + aside)
+		note("note: what was seen of workloads before is lost: " + s.file + ": " + message.Reason(err) + "; it is now " + aside)
 	case err != nil:
-		note("error: what was seen of workloads before is not used, and nothing is kept: " + message.Reason(err) + ", " + s.file)
+		note("error: what was seen of workloads before is not used, and nothing is kept: " + s.file + ": " + message.Reason(err))
 		note("hint: remove the file, or name another directory with --state")
 		s.file = ""
 	default:
@@ -206,7 +206,7 @@ func (s *Store) write(now time.Time, after time.Duration) {
 	}
 	said := ""
 	if err != nil {
-		said = "error: what was seen of workloads is not kept: " + message.Reason(err) + ", " + s.file
+		said = "error: what was seen of workloads is not kept: " + s.file + ": " + message.Reason(err)
 	}
 	if said != s.failed {
 		if s.failed = said; said != "" {

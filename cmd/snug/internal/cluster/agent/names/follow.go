@@ -76,7 +76,7 @@ func (n *Pods) noteError(f *following, err error) {
 		return
 	}
 	if text := stableText(err); text != f.noted {
-		n.note("error: no names of pods, " + text)
+		n.note("error: no names of pods: " + text)
 		f.noted = text
 	}
 }

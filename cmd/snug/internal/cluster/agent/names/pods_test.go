@@ -138,7 +138,7 @@ func TestPodsBroken(t *testing.T) {
 					s.send(t, "}") // the next line is not the rest of it
 				}
 			}
-			if text := nextNote(t, notes); !strings.HasPrefix(text, "error: no names of pods, the watch of pods ") {
+			if text := nextNote(t, notes); !strings.HasPrefix(text, "error: no names of pods: the watch of pods ") {
 				t.Errorf("%q", text)
 			}
 			waitName(t, n, cartUID, "aaaa", "shop/cart-2/app true")
@@ -201,7 +201,7 @@ func TestPodsResumed(t *testing.T) {
 	if got := s.requests(); strings.Count(got, "list") != 1 || !strings.HasPrefix(got, "list 10 11 11 ") || !strings.HasSuffix(got, " 11 12") {
 		t.Errorf("asked for %s", got)
 	}
-	if text := nextNote(t, notes); !strings.HasPrefix(text, "error: no names of pods, ") {
+	if text := nextNote(t, notes); !strings.HasPrefix(text, "error: no names of pods: ") {
 		t.Errorf("%q", text)
 	}
 }
