@@ -51,7 +51,7 @@ func ExampleRead() {
 }
 
 // Test code that follows its container: resize the tree between two reads.
-func ExampleHandle() {
+func ExampleOpen() {
 	tree := container()
 	h, err := limits.Open(limits.Process{FS: tree})
 	if err != nil {
@@ -70,6 +70,24 @@ func ExampleHandle() {
 	// quota 1.5 of 8 CPUs
 	// quota 4 of 8 CPUs
 	// quota none of 8 CPUs
+}
+
+// A figure is known, none, or unknown: none is no limit, and unknown is no reason to act.
+func ExampleValue() {
+	for _, v := range []limits.Value[int64]{limits.Of[int64](64 << 20), limits.NoLimit[int64](), {}} {
+		switch v.State {
+		case limits.Known:
+			fmt.Println("a cache of", v.N/4, "bytes")
+		case limits.None:
+			fmt.Println("a cache of the usual size")
+		case limits.Unknown:
+			fmt.Println("a small cache")
+		}
+	}
+	// Output:
+	// a cache of 16777216 bytes
+	// a cache of the usual size
+	// a small cache
 }
 
 // A Follower is the cheapest way to poll this process's limits.

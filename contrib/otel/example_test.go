@@ -7,10 +7,12 @@ import (
 	"fmt"
 
 	goruntime "go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/adapt"
 	snugotel "github.com/snug-go/snug/contrib/otel"
 )
 
@@ -54,4 +56,22 @@ func ExampleRegister() {
 	// Unordered output:
 	// go.processor.limit
 	// snug.watching
+}
+
+// A Watcher of package adapt gives what it measures as well.
+func ExampleRegisterAdapt() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w, err := adapt.Watch(ctx, adapt.Options{Memory: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	registration, err := snugotel.RegisterAdapt(w, otel.GetMeterProvider())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(registration.Unregister())
+	// Output: <nil>
 }

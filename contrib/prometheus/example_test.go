@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/snug-go/snug"
+	"github.com/snug-go/snug/adapt"
 	snugprom "github.com/snug-go/snug/contrib/prometheus"
 )
 
@@ -41,4 +42,18 @@ func ExampleNew() {
 	text, _ := io.ReadAll(resp.Body)
 	fmt.Println(strings.Contains(string(text), "\nsnug_watching 1\n"))
 	// Output: true
+}
+
+// A Watcher of package adapt exports what it measures as well.
+func ExampleNewAdapt() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w, err := adapt.Watch(ctx, adapt.Options{Memory: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	registry := prometheus.NewRegistry()
+	fmt.Println(registry.Register(snugprom.NewAdapt(w)))
+	// Output: <nil>
 }

@@ -112,6 +112,9 @@ type Spec struct {
 	// With Own or NoLimit the command has a process group of its own, by which processes
 	// that outlived it are found. One that has left that group is not found.
 	NoLimit bool
+	// Marked puts a variable into the environment, by which processes of a command with NoLimit are
+	// found that have left its process group.
+	Marked bool
 	// RealTime makes a command with NoLimit SCHED_RR of the lowest priority (sched(7)).
 	RealTime bool
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,10 @@ func (s starter) withoutGroup(ctx context.Context, name string) (*Child, error) 
 		g.warnings = []string{sharedWarning}
 	} else {
 		g.warnings = []string{unlimitedWarning}
+	}
+	if s.spec.Marked {
+		g.processes.Mark = "_SNUG_COMMAND=" + name
+		o.Env = append(o.Env, []byte(g.processes.Mark))
 	}
 	g.before = usage(s.machine.fsys, g.shared)
 	c := &Child{group: g}
@@ -88,6 +93,7 @@ func (s starter) tie(c *Child) error {
 		if err != nil {
 			return err
 		}
+		p.Mark = c.group.processes.Mark
 		c.group.processes, w.Processes = p, p
 	}
 	guard, err := watch(w)
@@ -100,6 +106,7 @@ type processGroup struct {
 	ID      int // pid of the leader
 	Session int
 	Started uint64 // start time of the leader, in clock ticks since boot
+	Mark    string // in the environment of its members, and of those that left it; "" = not marked
 }
 
 // processStat holds some fields of /proc/PID/stat (proc_pid_stat(5)).
@@ -164,7 +171,16 @@ func (p processGroup) has(pid int) bool {
 		return false
 	}
 	s, ok := readStat(pid)
-	return ok && s.group == p.ID && s.session == p.Session && s.state != 'Z' && s.state != 'X' && !p.reused()
+	switch {
+	case !ok || s.state == 'Z' || s.state == 'X':
+		return false
+	case s.group == p.ID && s.session == p.Session && !p.reused():
+		return true
+	case p.Mark == "":
+		return false
+	}
+	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return slices.Contains(strings.Split(string(env), "\x00"), p.Mark)
 }
 
 // pids returns the living processes of the group.

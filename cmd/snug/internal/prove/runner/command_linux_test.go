@@ -20,10 +20,10 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/prove/experiment"
 )
 
-// leaves starts two processes and does not wait for them; one of them is deaf to SIGTERM.
+// leaves starts two processes and does not wait for them; one of them has a session of its own and is deaf to SIGTERM.
 const leaves = `
 	sleep 1000 & echo $! >> "$SNUG_URL"
-	sh -c 'trap "" TERM; echo $$ >> "$0"; sleep 1000; :' "$SNUG_URL" &
+	setsid sh -c 'trap "" TERM; echo $$ >> "$0"; sleep 1000; :' "$SNUG_URL" &
 	until [ "$(wc -l < "$SNUG_URL")" = 2 ]; do sleep 0.01; done
 `
 

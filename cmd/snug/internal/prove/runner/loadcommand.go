@@ -226,7 +226,7 @@ func (e ended) how() string {
 const commandGrace = time.Second
 
 // outside runs a command beside the measured program, not in its cgroup. span is its
-// SNUG_SECONDS; it is ended after limit. What it leaves in its process group is ended too.
+// SNUG_SECONDS; it is ended after limit. What it leaves is ended too.
 func (r *Runner) outside(
 	ctx context.Context, shell string, t experiment.Trial, phase string, span, limit time.Duration,
 ) (end ended, s *said, err error) {
@@ -251,7 +251,7 @@ func (r *Runner) outside(
 	realTime := r.RealTime && phase != phasePrepare
 	child, err := cgrun.Start(ctx, cgrun.Spec{
 		Args: []string{"/bin/sh", "-c", shell}, Env: r.variables(t, phase, span),
-		NoLimit: true, RealTime: realTime,
+		NoLimit: true, Marked: true, RealTime: realTime,
 		Stdin: null, Stdout: s.out.w, Stderr: s.err.w,
 		Ready: func(cgrun.Confinement) { began = time.Now() },
 	})
