@@ -210,8 +210,9 @@ var known = map[string][]string{
 		"cgroup.controllers", "cgroup.type",
 		"memory.current", "memory.events", "memory.high", "memory.pressure", "memory.swap.current", "memory.swap.max",
 	},
-	"cpu.cfs_quota_us":      {"cpu.cfs_burst_us", "cpu.cfs_period_us", "cpu.shares", "cpu.stat"},
-	"memory.limit_in_bytes": {"memory.failcnt", "memory.memsw.limit_in_bytes", "memory.oom_control", "memory.stat", "memory.usage_in_bytes"},
+	"cpu.cfs_quota_us": {"cpu.cfs_burst_us", "cpu.cfs_period_us", "cpu.shares", "cpu.stat"},
+	"memory.limit_in_bytes": {"memory.failcnt", "memory.memsw.limit_in_bytes", "memory.oom_control", "memory.stat",
+		"memory.usage_in_bytes"},
 }
 
 // widen reads the known files at every level that limits read.

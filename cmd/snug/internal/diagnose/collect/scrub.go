@@ -256,7 +256,8 @@ var octal = regexp.MustCompile(`\\([0-7]{3})?`)
 
 // number matches a line of figures as in cgroup files: "200000 100000",
 // "max 100000", "nr_periods 12", "some avg10=0.00 total=0", "0-3,8".
-var number = regexp.MustCompile(`^(([a-z][a-z0-9_.]{0,40} )?-?[0-9][0-9 ,.-]*|max( [0-9]+)?|(some|full)( [a-z0-9]+=[0-9.]+)+|)$`)
+var number = regexp.MustCompile(`^(([a-z][a-z0-9_.]{0,40} )?-?[0-9][0-9 ,.-]*|` +
+	`max( [0-9]+)?|(some|full)( [a-z0-9]+=[0-9.]+)+|)$`)
 
 // values keeps the figures in a cgroup file and masks everything else.
 func (s *scrubber) values(base string, text []byte) []byte {

@@ -79,7 +79,8 @@ func compareTarget(before, after *finding.Examined) finding.ExaminedDiff {
 		if now.found[f.ID] != nil {
 			continue
 		}
-		x := finding.FindingDiff{ID: f.ID, Title: f.Title, Change: finding.FindingWent, Before: &f.Severity, Figures: figures(f.Evidence, old, now)}
+		x := finding.FindingDiff{ID: f.ID, Title: f.Title, Change: finding.FindingWent, Before: &f.Severity,
+			Figures: figures(f.Evidence, old, now)}
 		if after == nil || slices.ContainsFunc(x.Figures, func(g finding.FigureDiff) bool { return g.After == nil }) {
 			x.Change = finding.FindingLost
 		}

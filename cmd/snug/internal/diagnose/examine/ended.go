@@ -12,7 +12,8 @@ import (
 )
 
 // oomKilled returns the limits of a process that has ended, with the OOM kills of now, if its group had one
-// since they were read; else nil. The group's files outlive its processes until it is removed; where the limit is set above the process's own group, the counter may be of others.
+// since they were read; else nil. The group's files outlive its processes until it is removed; where the limit is set
+// above the process's own group, the counter may be of others.
 func oomKilled(before *limits.Limits) *limits.Limits {
 	if before == nil {
 		return nil

@@ -55,13 +55,14 @@ type crowd struct {
 	blocked                    []float64                // threads that sleep in system calls, by look
 	calls                      map[rules.Holder]float64 // goroutines in system calls, by what makes them
 	always                     map[rules.Holder]float64 // the smallest number of them in a look
-	ready                      map[rules.Holder]float64 // goroutines that wait for a P, by the go statement that created them
+	ready                      map[rules.Holder]float64 // those that wait for a P, by the go statement that created them
 	first, last                map[rules.Holder]float64 // by the go statement that created them
 	finalizing, finalWaits     float64                  // looks that found a finalizer at work, and in which it waited
 	finalizers                 map[rules.Holder]float64 // by function
 }
 
-// open opens what the runtime records of the process, for reads within an amount. It takes a pass over all of its functions.
+// open opens what the runtime records of the process, for reads within an amount. It takes a pass over all of its
+// functions.
 func (e *Examination) open(a proc.Amount) error {
 	e.close()
 	r, err := holders.OpenProcess(e.Proc, proc.NewBudget(context.Background(), a, nil))
@@ -85,7 +86,8 @@ func (e *Examination) crowd(ctx context.Context, duration time.Duration) error {
 	if err := e.open(budget); err != nil {
 		return err
 	}
-	c := &crowd{pid: e.Proc.Pid(), waits: map[rules.Holder]float64{}, calls: map[rules.Holder]float64{}, ready: map[rules.Holder]float64{}, finalizers: map[rules.Holder]float64{}}
+	c := &crowd{pid: e.Proc.Pid(), waits: map[rules.Holder]float64{}, calls: map[rules.Holder]float64{},
+		ready: map[rules.Holder]float64{}, finalizers: map[rules.Holder]float64{}}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begin, took := time.Now(), time.Duration(0)
@@ -208,7 +210,8 @@ func (c *crowd) facts(f *rules.Facts) {
 	source := c.source + ", " + strconv.Itoa(looks) + " looks"
 	f.Goroutines = figure.New(c.total[looks-1], c.source)
 	f.MutexWaits = figure.New(mean(c.wait), source)
-	f.Running, f.Runnable, f.Calling = figure.New(mean(c.running), source), figure.New(mean(c.runnable), source), figure.New(mean(c.calling), source)
+	f.Running, f.Runnable, f.Calling = figure.New(mean(c.running), source), figure.New(mean(c.runnable), source),
+		figure.New(mean(c.calling), source)
 	if looks >= crowdLooks {
 		f.Finalizing = figure.New(c.finalizing/float64(looks), source)
 		f.FinalizerWaits = figure.New(c.finalWaits/float64(looks), source)
@@ -309,7 +312,8 @@ func largest(all map[rules.Holder]float64, factor float64, most int) []rules.Hol
 		}
 	}
 	slices.SortStableFunc(out, func(a, b rules.Holder) int {
-		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Function, b.Function), cmp.Compare(a.At, b.At), cmp.Compare(a.For, b.For))
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Function, b.Function), cmp.Compare(a.At, b.At),
+			cmp.Compare(a.For, b.For))
 	})
 	return out[:min(len(out), most)]
 }

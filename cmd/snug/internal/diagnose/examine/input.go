@@ -57,19 +57,23 @@ func Input(ctx context.Context, name string, duration time.Duration) (*finding.E
 		}
 	case untrusted.RuntimeLog, untrusted.Text, untrusted.Goroutines:
 		if kind, err = "log", logFacts(f, src); err != nil && k == untrusted.Goroutines {
-			err = message.Failed(f.Target+": printed goroutines, and no gctrace or schedtrace line", "snug profile --goroutines "+message.Quote(name)+" counts them")
+			err = message.Failed(f.Target+": printed goroutines, and no gctrace or schedtrace line",
+				"snug profile --goroutines "+message.Quote(name)+" counts them")
 		}
 	case untrusted.Metrics, untrusted.Vars, untrusted.HeapText:
 		kind, err = "metrics", metricFacts(ctx, f, k, src, name, duration)
 	case untrusted.ELF:
-		return nil, message.Failed(src.Name+": a program, not a process", "snug plan --exe "+message.Quote(name)+" shows what Go would do; snug ps lists what runs")
+		return nil, message.Failed(src.Name+": a program, not a process",
+			"snug plan --exe "+message.Quote(name)+" shows what Go would do; snug ps lists what runs")
 	case untrusted.Document:
-		return nil, message.Failed(src.Name+": a saved answer of snug", "snug report "+message.Quote(name)+" renders it; snug doctor BEFORE AFTER compares two of its own")
+		return nil, message.Failed(src.Name+": a saved answer of snug",
+			"snug report "+message.Quote(name)+" renders it; snug doctor BEFORE AFTER compares two of its own")
 	case untrusted.Trace:
 		kind = "trace"
 		cut, err = tracedFacts(ctx, f, src)
 	default:
-		return nil, message.Failed(src.Name+": neither a profile nor a trace nor a log nor metrics", "snug doctor --help lists what it can read")
+		return nil, message.Failed(src.Name+": neither a profile nor a trace nor a log nor metrics",
+			"snug doctor --help lists what it can read")
 	}
 	if err != nil {
 		return nil, InputFailure(err)
@@ -81,7 +85,8 @@ func Input(ctx context.Context, name string, duration time.Duration) (*finding.E
 	if cut != "" {
 		unknown = append(unknown, finding.Gap{Field: "the rest of the trace", File: f.Target, Why: cut})
 	}
-	unknown = append(unknown, finding.Gap{Field: missing(f), File: f.Target, Why: "not in this input, so nothing that depends on it was judged"})
+	unknown = append(unknown, finding.Gap{Field: missing(f), File: f.Target,
+		Why: "not in this input, so nothing that depends on it was judged"})
 	return examined(kind, f, unknown), nil
 }
 
@@ -110,7 +115,8 @@ func InputFailure(err error) error {
 		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
 	}
 	if errors.Is(err, cpuprof.ErrNotCPU) {
-		return message.Failed(err.Error(), "snug profile shows a heap or goroutine profile; doctor, A B and --merge take CPU profiles")
+		return message.Failed(err.Error(),
+			"snug profile shows a heap or goroutine profile; doctor, A B and --merge take CPU profiles")
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EACCES) {
 		return message.Failed(err.Error(), message.OwnerHint)
@@ -240,7 +246,8 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 		return err
 	}
 	if s.GC.Cycles == 0 && s.Sched.Looks == 0 {
-		return message.Failed(f.Target+": no gctrace or schedtrace line in it", "set GODEBUG=gctrace=1 to make Go write them to stderr")
+		return message.Failed(f.Target+": no gctrace or schedtrace line in it",
+			"set GODEBUG=gctrace=1 to make Go write them to stderr")
 	}
 	if g := &s.GC; g.Cycles > 0 {
 		from := "gctrace, " + units.Plural(g.Cycles, "collection")
@@ -253,22 +260,22 @@ func logFacts(f *rules.Facts, r io.Reader) error {
 			f.Cycles = num(rate)
 			f.Seconds = num(g.Last - g.First)
 			// There is one interval fewer than collections.
-			c, part := &g.CPU, float64(g.Cycles-1)/float64(g.Cycles)
-			f.GCCores = num(part * (c.SweepTerm + c.Assist + c.Dedicated + c.MarkTerm) / (g.Last - g.First))
+			f.GCCores = num(float64(g.Cycles-1) / float64(g.Cycles) * g.CPU / (g.Last - g.First))
 		}
 	}
 	if h := &s.Sched; h.Looks > 0 {
 		from := "schedtrace, " + units.Plural(h.Looks, "look")
 		num := func(v float64) figure.Of[float64] { return figure.New(v, from) }
 		f.Procs = num(float64(h.Procs))
-		f.Busy, f.Spinning = num(float64(h.Procs)-h.IdleProcs), num(h.Spinning)
+		f.Busy, f.Spinning = num(float64(h.Procs)-h.IdleProcs()), num(h.Spinning())
 	}
 	return nil
 }
 
 // metricFacts adds the figures that a program reports about itself. It fetches an address
 // again after duration, for rates.
-func metricFacts(ctx context.Context, f *rules.Facts, k untrusted.Kind, r io.Reader, name string, duration time.Duration) error {
+func metricFacts(ctx context.Context, f *rules.Facts, k untrusted.Kind, r io.Reader, name string,
+	duration time.Duration) error {
 	a, err := readMetrics(k, r)
 	if err != nil {
 		return err
@@ -288,7 +295,7 @@ func metricFacts(ctx context.Context, f *rules.Facts, k untrusted.Kind, r io.Rea
 		}
 		if src, err := OpenInput(ctx, name, duration); err == nil {
 			defer src.Close()
-			if again, err := readMetrics(k, src); err == nil && again.StartTimeSeconds == a.StartTimeSeconds {
+			if again, err := readMetrics(k, src); err == nil && again.Started == a.Started {
 				b, took = again, time.Since(began)
 			}
 		}
@@ -315,7 +322,8 @@ func readMetrics(k untrusted.Kind, r io.Reader) (promtext.GoFacts, error) {
 func reportedFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
 	const from = "reported by the program"
 	f.Go = finding.UTF8(b.Version.N)
-	f.Procs, f.GOGC, f.MemLimit = figure.As[float64](b.GOMAXPROCS), figure.As[float64](b.GOGC), figure.As[float64](b.GOMEMLIMIT)
+	f.Procs, f.GOGC, f.MemLimit = figure.As[float64](b.GOMAXPROCS), figure.As[float64](b.GOGC),
+		figure.As[float64](b.GOMEMLIMIT)
 	f.Live, f.Goal = figure.As[float64](b.HeapLive), figure.As[float64](b.HeapGoal)
 	if b.Sys.Known() && b.HeapReleased.Known() {
 		f.Mapped = figure.New(float64(b.Sys.N-b.HeapReleased.N), from)
@@ -330,13 +338,14 @@ func reportedFacts(f *rules.Facts, a, b *promtext.GoFacts, took time.Duration) {
 	if a.GCs.Known() && b.GCs.Known() {
 		f.Cycles = observe.PerSecond(float64(b.GCs.N-a.GCs.N), took, from)
 	}
-	x, y := &a.CPU, &b.CPU
-	if !f.Used.Known() || !(x.GCTotal.Known() && y.GCTotal.Known() && x.GCIdle.Known() && y.GCIdle.Known() && x.User.Known() && y.User.Known()) {
+	known := func(g *promtext.GoFacts) bool { return g.GCCPU.Known() && g.GCIdle.Known() && g.User.Known() }
+	if !f.Used.Known() || !known(a) || !known(b) {
 		return
 	}
 	seconds := func(v float64) time.Duration { return time.Duration(min(max(v, -1e9), 1e9) * 1e9) }
-	gc := (y.GCTotal.N - y.GCIdle.N) - (x.GCTotal.N - x.GCIdle.N)
-	if part := observe.GCShare(seconds(gc), seconds(y.User.N-x.User.N), seconds(y.Scavenge.N-x.Scavenge.N), from); part.Known() {
+	gc := (b.GCCPU.N - b.GCIdle.N) - (a.GCCPU.N - a.GCIdle.N)
+	part := observe.GCShare(seconds(gc), seconds(b.User.N-a.User.N), seconds(b.Scavenge.N-a.Scavenge.N), from)
+	if part.Known() {
 		f.GCCores = figure.New(f.Used.N*part.N, from)
 	}
 }

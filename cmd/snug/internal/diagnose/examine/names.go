@@ -160,7 +160,8 @@ func NotGoFailure(p *proc.Process) error {
 		return g.Err
 	case g.Exe.IsGo:
 		pid := strconv.Itoa(p.Pid())
-		return message.Failed("pid "+pid+": unsupported: the table of its functions is not found", "snug doctor "+pid+" shows what can be read without it")
+		return message.Failed("pid "+pid+": unsupported: the table of its functions is not found",
+			"snug doctor "+pid+" shows what can be read without it")
 	}
 	return NewNotGo(p, files, g.Exe.What)
 }
@@ -178,7 +179,8 @@ func (e *NotGo) hint() string {
 	case e.Guest.Gccgo:
 		return goproc.GccgoHint
 	case e.Guest.Path != "":
-		return "start it with GODEBUG=gctrace=1 and give snug doctor what it writes to stderr; or the address of its /debug/pprof or /metrics, if it has one"
+		return "start it with GODEBUG=gctrace=1 and give snug doctor what it writes to stderr; " +
+			"or the address of its /debug/pprof or /metrics, if it has one"
 	}
 	return "snug ps lists the Go processes here"
 }
@@ -231,7 +233,8 @@ func Resolve(name string) ([]Subject, error) {
 	case denied > 0, proc.Hidden():
 		return nil, message.Failed(message.Typed(name)+": no such process, file or container", MaybeDenied)
 	}
-	return nil, message.Failed(message.Typed(name)+": no such process, file or container", "snug ps lists the Go processes here")
+	return nil, message.Failed(message.Typed(name)+": no such process, file or container",
+		"snug ps lists the Go processes here")
 }
 
 // Address reports whether a name is a URL that can be fetched.
@@ -257,7 +260,8 @@ func several(name string, pids []int) []Subject {
 // inGroup returns the Go processes in a cgroup directory and below it.
 func inGroup(dir string) ([]Subject, error) {
 	if !isGroup(dir) {
-		return nil, message.Failed(dir+": a directory that is not a cgroup", "name a directory below /sys/fs/cgroup, a file, or a process")
+		return nil, message.Failed(dir+": a directory that is not a cgroup",
+			"name a directory below /sys/fs/cgroup, a file, or a process")
 	}
 	member := map[int]bool{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

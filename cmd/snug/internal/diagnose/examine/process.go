@@ -196,7 +196,8 @@ func examined(kind string, f *rules.Facts, unknown []finding.Gap) *finding.Exami
 }
 
 func (e *Examination) gap(field, why string) {
-	e.unknown = append(e.unknown, finding.Gap{Field: field, File: "/proc/" + strconv.Itoa(e.Proc.Pid()), Why: finding.UTF8(why)})
+	e.unknown = append(e.unknown, finding.Gap{Field: field, File: "/proc/" + strconv.Itoa(e.Proc.Pid()),
+		Why: finding.UTF8(why)})
 }
 
 func (e *Examination) look() observe.Moment {
@@ -273,7 +274,8 @@ func (e *Examination) watch(ctx context.Context, g *goproc.Facts, duration time.
 	}
 }
 
-// follow reads again and again what may grow, for a thirtieth of the time: a look at 10,000 threads takes a millisecond.
+// follow reads again and again what may grow, for a thirtieth of the time: a look at 10,000 threads takes a
+// millisecond.
 func (e *Examination) follow(ctx context.Context, g *goproc.Facts, duration time.Duration) {
 	every := time.NewTicker(max(duration/maxLooks, time.Millisecond))
 	defer every.Stop()
@@ -317,7 +319,8 @@ func (e *Examination) sampled(f *rules.Facts) {
 	}
 	if grew, part := observe.Growth(f, e.looks); grew > 0 {
 		took := e.looks[len(e.looks)-1].At.Sub(e.looks[0].At)
-		e.gap("growth", units.Bytes(int64(grew))+" more of Go's memory, and too few collections to tell a leak from garbage"+longer(took, part))
+		const few = " more of Go's memory, and too few collections to tell a leak from garbage"
+		e.gap("growth", units.Bytes(int64(grew))+few+longer(took, part))
 	}
 	if f.LiveGrowth != nil || f.GoGrowth != nil {
 		if err := e.holding(f); err != nil {

@@ -89,7 +89,8 @@ func ReadSaved(ctx context.Context, name string) (*finding.Doctor, error) {
 		return nil, err
 	}
 	// A document that lacks its targets would read as one in which nothing was found.
-	if len(doctor.Targets) == 0 || slices.ContainsFunc(doctor.Targets, func(t finding.Examined) bool { return t.Kind == "" }) {
+	if len(doctor.Targets) == 0 || slices.ContainsFunc(doctor.Targets,
+		func(t finding.Examined) bool { return t.Kind == "" }) {
 		return nil, message.Failed(name+": damaged document of kind doctor: a target is missing", hint)
 	}
 	return doctor, nil

@@ -41,7 +41,8 @@ const (
 )
 
 // Size watches a process for duration and returns the container that it needs. It neither stops nor changes it.
-func Size(ctx context.Context, pid int, duration time.Duration, price size.Price, files *goproc.Cache) (*finding.Size, error) {
+func Size(ctx context.Context, pid int, duration time.Duration, price size.Price,
+	files *goproc.Cache) (*finding.Size, error) {
 	p, err := proc.Open(pid)
 	if err != nil {
 		return nil, err
@@ -78,9 +79,11 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 	last := e.look()
 	switch {
 	case errors.Is(last.Go.Err, proc.ErrGone) && oomKilled(first.Limits) != nil:
-		return nil, message.Failed(observe.Name(g)+": it was OOM-killed while it was watched", "watch it with a larger memory limit")
+		return nil, message.Failed(observe.Name(g)+": it was OOM-killed while it was watched",
+			"watch it with a larger memory limit")
 	case errors.Is(last.Go.Err, proc.ErrGone):
-		return nil, message.Failed(observe.Name(g)+": it ended while it was watched, or became another program", "watch a process that goes on, or for a shorter time with --for")
+		return nil, message.Failed(observe.Name(g)+": it ended while it was watched, or became another program",
+			"watch a process that goes on, or for a shorter time with --for")
 	}
 	if err := unsized(last.Go, p, files); err != nil {
 		return nil, err // such as stopped meanwhile
@@ -110,7 +113,8 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 const SizeLeast = 5 * time.Second
 
 func tooYoung(g *goproc.Facts) error {
-	return message.Failed(observe.Name(g)+": it has just started", "watch it under its usual load: snug size "+strconv.Itoa(g.Pid)+" --for 2m")
+	return message.Failed(observe.Name(g)+": it has just started",
+		"watch it under its usual load: snug size "+strconv.Itoa(g.Pid)+" --for 2m")
 }
 
 // unsized returns why a process has no size; nil = it may have one.
@@ -121,7 +125,8 @@ func unsized(g *goproc.Facts, p *proc.Process, files *goproc.Cache) error {
 	case !g.Exe.IsGo:
 		return NewNotGo(p, files, g.Exe.What)
 	case g.Stat.State == 'T' || g.Stat.State == 't': // proc_pid_stat(5)
-		return message.Failed(observe.Name(g)+": it is stopped, by SIGSTOP, a terminal or a debugger", "kill -CONT "+strconv.Itoa(g.Pid)+" continues it, if no debugger holds it")
+		return message.Failed(observe.Name(g)+": it is stopped, by SIGSTOP, a terminal or a debugger",
+			"kill -CONT "+strconv.Itoa(g.Pid)+" continues it, if no debugger holds it")
 	case !g.HeapLive.Known() && g.Hint != "":
 		return message.Failed(observe.Name(g)+": its memory may not be read", g.Hint)
 	}
@@ -130,7 +135,8 @@ func unsized(g *goproc.Facts, p *proc.Process, files *goproc.Cache) error {
 
 // OwnLimit reports whether the memory limit is the container's own, so that what is charged to it is the container's.
 func OwnLimit(l *limits.Limits) bool {
-	return l != nil && l.Memory.Hard.State == limits.Known && l.Memory.Soft.State == limits.Known && !l.Memory.Shared && !l.Memory.SoftShared &&
+	return l != nil && l.Memory.Hard.State == limits.Known && l.Memory.Soft.State == limits.Known && !l.Memory.Shared &&
+		!l.Memory.SoftShared &&
 		l.Memory.Unreclaimable.State == limits.Known
 }
 
@@ -300,9 +306,11 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 		}
 	}
 	const none = "no collection ended in the watch"
-	for i, why := range [...]string{none, none, none, b.Go.Allocated.Why, b.Go.CPU.Why, none, b.Go.Mapped.Why, b.Go.Mapped.Why, "its threads could not be read every 100 ms",
+	for i, why := range [...]string{none, none, none, b.Go.Allocated.Why, b.Go.CPU.Why, none, b.Go.Mapped.Why,
+		b.Go.Mapped.Why, "its threads could not be read every 100 ms",
 		"the watch was too short", "no heap goal was seen", "no heap goal was seen", "its peak could not be read"} {
-		[...]*figure.Of[float64]{&s.Live, &s.LiveMost, &s.Growth, &s.Allocated, &s.GCCores, &s.GCCores, &s.Rest, &s.Other, &s.CPUMost,
+		[...]*figure.Of[float64]{&s.Live, &s.LiveMost, &s.Growth, &s.Allocated, &s.GCCores, &s.GCCores, &s.Rest, &s.Other,
+			&s.CPUMost,
 			&s.CPUHigh, &s.Goal, &s.Over, &s.Earlier}[i].Because(why)
 	}
 }

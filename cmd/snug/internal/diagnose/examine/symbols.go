@@ -57,7 +57,8 @@ func (s *symbols) Frames(pc uint64) []cpuprof.Frame {
 	frames := s.file.Frames(buf[:0], pc-s.bias)
 	out := make([]cpuprof.Frame, len(frames))
 	for i, f := range frames {
-		out[i] = cpuprof.Frame{Function: f.Symbol, File: f.File, Line: f.Line, Inlined: f.Inlined, Start: f.Start, Wrapper: f.Wrapper}
+		out[i] = cpuprof.Frame{Function: f.Symbol, File: f.File, Line: f.Line, Inlined: f.Inlined, Start: f.Start,
+			Wrapper: f.Wrapper}
 	}
 	return out
 }

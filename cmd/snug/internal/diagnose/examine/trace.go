@@ -90,7 +90,8 @@ func TraceFailure(err error) error {
 	case errors.As(err, &format):
 		return message.Failed(err.Error(), "a newer snug may read it; go tool trace of the Go release that wrote it does")
 	case errors.As(err, &large):
-		return message.Failed(err.Error(), "take a shorter one, or build the program with Go 1.22 or later: snug reads those traces at any size")
+		return message.Failed(err.Error(),
+			"take a shorter one, or build the program with Go 1.22 or later: snug reads those traces at any size")
 	case errors.As(err, &damaged):
 		return message.Failed(err.Error(), "take it again, and end it with trace.Stop")
 	case errors.Is(err, untrusted.ErrTooMuch):
@@ -102,7 +103,8 @@ func TraceFailure(err error) error {
 }
 
 // TraceFacts reads the figures of an open trace. Its errors name the target.
-func TraceFacts(ctx context.Context, r io.Reader, target string, progress func(exectrace.Progress)) (*finding.Traced, error) {
+func TraceFacts(ctx context.Context, r io.Reader, target string,
+	progress func(exectrace.Progress)) (*finding.Traced, error) {
 	s, err := exectrace.Read(ctx, r, exectrace.Options{Progress: progress})
 	if err == nil {
 		return traced(target, s), nil

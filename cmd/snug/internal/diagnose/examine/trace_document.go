@@ -25,28 +25,34 @@ func traced(target string, s *exectrace.Summary) *finding.Traced {
 		Target: target, Format: "go 1." + strconv.Itoa(s.Format), Bytes: s.Bytes, Events: s.Events, CPUSamples: s.CPUSamples,
 		Wall: finding.TraceWall{
 			Run: run, GCs: w.GCs, GCRun: ratio(w.Marking), GC: times(&w.Marks, true),
-			Stops: times(&w.Stops, true), Stopped: ratio(w.Stops.Sum), GCStopped: w.GCStopped().Seconds(), StopsBy: []finding.TraceStop{},
+			Stops: times(&w.Stops, true), Stopped: ratio(w.Stops.Sum), GCStopped: w.GCStopped().Seconds(),
+			StopsBy: []finding.TraceStop{},
 		},
 		Occupancy: finding.TraceOccupancy{
-			Running: o.Running.Seconds(), Dedicated: o.Dedicated.Seconds(), Fractional: o.Fractional.Seconds(), Assist: o.Assist.Seconds(),
-			Sweep: o.Sweep.Seconds(), IdleMark: o.Idle.Seconds(), GC: o.GC, Held: []float64{}, MMU: []finding.TraceMMU{},
+			Running: o.Running.Seconds(), Dedicated: o.Dedicated.Seconds(), Fractional: o.Fractional.Seconds(),
+			Assist: o.Assist.Seconds(),
+			Sweep:  o.Sweep.Seconds(), IdleMark: o.Idle.Seconds(), GC: o.GC, Held: []float64{}, MMU: []finding.TraceMMU{},
 		},
 		Goroutines: finding.TraceRoutines{
 			Created: g.Created, Ended: g.Ended, Peak: g.Peak, Latency: times(&g.Latency, true),
-			Runnable: g.Runnable.Seconds(), Blocked: g.Blocked.Seconds(), Syscall: g.Syscall.Seconds(), Reasons: []finding.TraceReason{},
+			Runnable: g.Runnable.Seconds(), Blocked: g.Blocked.Seconds(), Syscall: g.Syscall.Seconds(),
+			Reasons: []finding.TraceReason{},
 		},
-		Heap:     finding.TraceHeap{Peak: s.Heap.Peak, Last: s.Heap.Last, GoalPeak: s.Heap.GoalPeak, GoalLast: s.Heap.GoalLast},
+		Heap: finding.TraceHeap{Peak: s.Heap.Peak, Last: s.Heap.Last, GoalPeak: s.Heap.GoalPeak,
+			GoalLast: s.Heap.GoalLast},
 		Procs:    []finding.TraceProcs{},
 		Timeline: course(&s.Timeline),
-		Ps:       finding.TracePs{Step: s.Ps.Step.Seconds(), Program: rounded(s.Ps.Program), Collector: rounded(s.Ps.Collector), Other: rounded(s.Ps.Other)},
-		Unknown:  []finding.Gap{},
+		Ps: finding.TracePs{Step: s.Ps.Step.Seconds(), Program: rounded(s.Ps.Program),
+			Collector: rounded(s.Ps.Collector), Other: rounded(s.Ps.Other)},
+		Unknown: []finding.Gap{},
 	}
 	if s.Partial != nil {
 		t.Partial = new(whyPartial(s.Partial))
 	}
 	for i := range w.StopsBy {
 		b := &w.StopsBy[i]
-		t.Wall.StopsBy = append(t.Wall.StopsBy, finding.TraceStop{Reason: finding.UTF8(b.Reason), GC: b.GC, TraceTimes: times(&b.Distribution, false)})
+		t.Wall.StopsBy = append(t.Wall.StopsBy,
+			finding.TraceStop{Reason: finding.UTF8(b.Reason), GC: b.GC, TraceTimes: times(&b.Distribution, false)})
 	}
 	all := 0.0
 	for _, held := range o.Held {
@@ -61,16 +67,19 @@ func traced(target string, s *exectrace.Summary) *finding.Traced {
 		t.Occupancy.MMU = append(t.Occupancy.MMU, finding.TraceMMU{Window: exectrace.Windows[i].Seconds(), Ratio: u})
 	}
 	for _, r := range g.Reasons[:min(len(g.Reasons), maxWaits)] {
-		t.Goroutines.Reasons = append(t.Goroutines.Reasons, finding.TraceReason{Reason: finding.UTF8(r.Reason), Count: r.Count, Total: r.Total.Seconds()})
+		t.Goroutines.Reasons = append(t.Goroutines.Reasons,
+			finding.TraceReason{Reason: finding.UTF8(r.Reason), Count: r.Count, Total: r.Total.Seconds()})
 	}
 	for _, p := range s.Procs {
 		t.Procs = append(t.Procs, finding.TraceProcs{At: p.At.Seconds(), N: p.N})
 	}
 	if len(s.Procs) == 0 {
-		t.Unknown = append(t.Unknown, finding.Gap{Field: "gomaxprocs", File: target, Why: "it is not in the trace, and the shares of the Ps need it"})
+		t.Unknown = append(t.Unknown, finding.Gap{Field: "gomaxprocs", File: target,
+			Why: "it is not in the trace, and the shares of the Ps need it"})
 	}
 	if s.Heap.Peak == nil {
-		t.Unknown = append(t.Unknown, finding.Gap{Field: "heap", File: target, Why: "the program did not allocate enough within the trace"})
+		t.Unknown = append(t.Unknown, finding.Gap{Field: "heap", File: target,
+			Why: "the program did not allocate enough within the trace"})
 	}
 	return t
 }
@@ -110,7 +119,8 @@ func times(d *exectrace.Distribution, histogram bool) finding.TraceTimes {
 
 func course(l *exectrace.Timeline) finding.TraceTimeline {
 	t := finding.TraceTimeline{
-		Step: l.Step.Seconds(), HeapLow: []uint64{}, HeapHigh: []uint64{}, Goal: []uint64{}, GC: []float64{}, Stopped: []float64{}, Marking: []float64{},
+		Step: l.Step.Seconds(), HeapLow: []uint64{}, HeapHigh: []uint64{}, Goal: []uint64{}, GC: []float64{},
+		Stopped: []float64{}, Marking: []float64{},
 	}
 	short := func(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 	for _, p := range l.Points {

@@ -32,7 +32,8 @@ var setterWords = map[goproc.By]string{
 
 // Facts returns the facts for a process and its limits; l is nil if they are unknown.
 func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
-	f := &rules.Facts{Target: Name(g), Program: pasteable(strings.TrimSuffix(g.Path, "/")), Go: g.Exe.GoVersion, Minor: g.Exe.Minor}
+	f := &rules.Facts{Target: Name(g), Program: pasteable(strings.TrimSuffix(g.Path, "/")), Go: g.Exe.GoVersion,
+		Minor: g.Exe.Minor}
 	f.Prebuilt = g.Exe.Stripped || packaged(g.Path)
 	if g.Exe.Minor > 0 && g.Env != nil {
 		f.Aware = new(g.Exe.Aware(g.Env["GODEBUG"]))
@@ -54,7 +55,8 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	if g.GOMEMLIMITBy.By == goproc.ByCode {
 		f.MemModule = g.GOMEMLIMITBy.Detail
 	}
-	f.Live, f.Goal, f.Mapped = figure.As[float64](g.HeapMarked), figure.As[float64](g.HeapGoal), figure.As[float64](g.Mapped)
+	f.Live, f.Goal, f.Mapped = figure.As[float64](g.HeapMarked), figure.As[float64](g.HeapGoal),
+		figure.As[float64](g.Mapped)
 	if g.HeapMarked.Known() && g.LastGoal.Known() && g.LastGoal.N > 0 {
 		f.Kept = figure.New(min(1, float64(g.HeapMarked.N)/float64(g.LastGoal.N)), g.LastGoal.Source)
 	}
@@ -106,7 +108,8 @@ func procsBy(g *goproc.Facts, l *limits.Limits) (by string, missed bool) {
 
 // packaged reports whether distributions install programs there (hier(7)).
 func packaged(file string) bool {
-	for _, dir := range []string{"/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/", "/bin/", "/sbin/", "/lib/", "/snap/"} {
+	for _, dir := range []string{"/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/", "/bin/", "/sbin/", "/lib/",
+		"/snap/"} {
 		if strings.HasPrefix(file, dir) {
 			return true
 		}
@@ -206,7 +209,8 @@ const minPeriods = 100
 // SinceStart adds to the facts of one look what counters show of the time before it.
 func SinceStart(f *rules.Facts, g *goproc.Facts) {
 	if !g.Stat.Started.IsZero() {
-		f.Used = PerSecond(g.Stat.CPU.Seconds(), time.Since(g.Stat.Started), "/proc/"+strconv.Itoa(g.Pid)+"/stat, since its start")
+		f.Used = PerSecond(g.Stat.CPU.Seconds(), time.Since(g.Stat.Started),
+			"/proc/"+strconv.Itoa(g.Pid)+"/stat, since its start")
 	}
 	if c := &g.CPU.N; g.CPU.Known() {
 		// The CPU classes end with the last collection. User code that ran after it is missing

@@ -112,7 +112,8 @@ func (s *series) trend(minimum float64, from string) *rules.Trend {
 		a, b := q*n/quarters, (q+1)*n/quarters
 		at[q], v[q] = mean(s.at[a:b]), mean(s.v[a:b])
 	}
-	t := &rules.Trend{PerSecond: (v[quarters-1] - v[0]) / (at[quarters-1] - at[0]), Min: math.Inf(1), Max: math.Inf(-1), From: from}
+	speed := (v[quarters-1] - v[0]) / (at[quarters-1] - at[0])
+	t := &rules.Trend{PerSecond: speed, Min: math.Inf(1), Max: math.Inf(-1), From: from}
 	for q := 1; q < quarters; q++ {
 		rate := (v[q] - v[q-1]) / (at[q] - at[q-1])
 		t.Min, t.Max = min(t.Min, rate), max(t.Max, rate)

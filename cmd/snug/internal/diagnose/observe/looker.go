@@ -40,8 +40,8 @@ func NewFiles() *goproc.Cache {
 	return goproc.NewCache(dir)
 }
 
-// listing bounds what is read of all processes that Each visits: about a second of CPU time. A program that snug has seen before
-// takes some kilobytes.
+// listing bounds what is read of all processes that Each visits: about a second of CPU time. A program that snug has
+// seen before takes some kilobytes.
 var listing = proc.Amount{Bytes: 2 << 30, Calls: 1 << 20, Time: 10 * proc.OneLook.Time}
 
 // Skips holds the processes that could not be inspected, by why.
@@ -64,7 +64,8 @@ func (s Skips) Add(why Skip, pid int) {
 func (s Skips) List() []finding.Skipped {
 	all := []finding.Skipped{}
 	for _, why := range slices.SortedFunc(maps.Keys(s), func(a, b Skip) int { return strings.Compare(a.Why, b.Why) }) {
-		all = append(all, finding.Skipped{Why: why.Why, Failed: why.Failed, Count: len(s[why]), PIDs: s[why][:min(10, len(s[why]))]})
+		all = append(all, finding.Skipped{Why: why.Why, Failed: why.Failed, Count: len(s[why]),
+			PIDs: s[why][:min(10, len(s[why]))]})
 	}
 	return all
 }
@@ -100,7 +101,8 @@ func Unread(err error) Skip {
 		return Skip{Why: refusal.Hint()}
 	case errors.Is(err, proc.ErrTooMuch):
 		return Skip{Why: err.Error()}
-	case errors.Is(err, proc.ErrGone), errors.Is(err, proc.ErrNone), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), !errors.As(err, &number):
+	case errors.Is(err, proc.ErrGone), errors.Is(err, proc.ErrNone), errors.Is(err, fs.ErrNotExist),
+		errors.Is(err, syscall.ESRCH), !errors.As(err, &number):
 		return Skip{}
 	}
 	return Skip{"cannot be read: " + number.Error(), true}

@@ -36,7 +36,8 @@ func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Pro
 		r.Memory.Know(g.Stat.RSSBytes, "")
 	}
 	file := "/proc/" + strconv.Itoa(g.Pid)
-	unread := []finding.Gap{{Field: "quota_cores", File: file, Why: "the process has ended"}, {Field: "memory_limit_bytes", File: file, Why: "the process has ended"}}
+	unread := []finding.Gap{{Field: "quota_cores", File: file, Why: "the process has ended"},
+		{Field: "memory_limit_bytes", File: file, Why: "the process has ended"}}
 	r.Quota.None()
 	r.MemoryLimit.None()
 	r.Throttled.None()
@@ -61,7 +62,8 @@ func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Pro
 
 // Unsupported returns the document's row for a process with Go code that is not its executable.
 func Unsupported(g *goproc.Facts) finding.Unsupported {
-	u := finding.Unsupported{PID: g.Pid, Exe: finding.UTF8(Executable(g)), Why: finding.UTF8(g.Guest.String()) + "; its runtime is not read"}
+	why := finding.UTF8(g.Guest.String()) + "; its runtime is not read"
+	u := finding.Unsupported{PID: g.Pid, Exe: finding.UTF8(Executable(g)), Why: why}
 	if v := g.Guest.Version; v != "" {
 		u.GoVersion = new(finding.UTF8(v))
 	}
@@ -73,7 +75,8 @@ func Unsupported(g *goproc.Facts) finding.Unsupported {
 func unreadLimits(l *limits.Limits) []finding.Gap {
 	var gaps []finding.Gap
 	for _, gap := range l.Unknown {
-		if field := map[string]string{"cpu.quota_cores": "quota_cores", "memory.hard_bytes": "memory_limit_bytes"}[gap.Field]; field != "" && !gap.Other {
+		names := map[string]string{"cpu.quota_cores": "quota_cores", "memory.hard_bytes": "memory_limit_bytes"}
+		if field := names[gap.Field]; field != "" && !gap.Other {
 			gaps = append(gaps, finding.Gap{Field: field, File: finding.UTF8(gap.File), Why: finding.UTF8(gap.Why)})
 		}
 	}

@@ -47,7 +47,8 @@ var stackGrowth = work{
 	share: stacks, report: 0.2, warn: 0.3,
 	demands: []cpuprof.Demand{cpuprof.CallsDeep},
 	fix: func(_ *Facts, by *cpuprof.Site) string {
-		return "a fixed number of goroutines that live on, in place of a new one each time: their stacks stay large" + after("; deepest are the calls of ", by)
+		return "a fixed number of goroutines that live on, in place of a new one each time: their stacks stay large" +
+			after("; deepest are the calls of ", by)
 	},
 }
 
@@ -92,7 +93,8 @@ const (
 )
 
 // firstRuntime is the fix for a lack of CPU time that the runtime uses up.
-const firstRuntime = "none here: more CPU time would go where this goes, mostly into the runtime; see the other findings"
+const firstRuntime = "none here: more CPU time would go where this goes, mostly into the runtime; " +
+	"see the other findings"
 
 // onRuntime reports whether most of what a larger quota gives would go into the runtime.
 func (f *Facts) onRuntime() bool {
@@ -130,7 +132,8 @@ func duty(w work) func(*Facts) *result {
 		if !(part >= w.report) || num(f.Used) < minUsed {
 			return nil
 		}
-		res := &result{severity: finding.SeverityInfo, evidence: f.saw(append(append([]shown{w.share}, w.beside...), used)...)}
+		show := append(append([]shown{w.share}, w.beside...), used)
+		res := &result{severity: finding.SeverityInfo, evidence: f.saw(show...)}
 		by := f.callers(&w, res)
 		if part >= w.warn && f.busy(part) && (w.harmless == nil || !w.harmless(f, by)) {
 			res.severity = finding.SeverityWarning
@@ -194,7 +197,8 @@ func scheduleLess(f *Facts, by *cpuprof.Site) string {
 	case by == nil:
 		fix += ": snug profile --html shows what the program does"
 	case by.Demand == cpuprof.StartsGoroutines:
-		fix = "fewer goroutines from " + in(by) + ", each with more to do: batches, or a fixed number that read from a channel"
+		fix = "fewer goroutines from " + in(by) +
+			", each with more to do: batches, or a fixed number that read from a channel"
 	case by.Demand == cpuprof.SetsTimers || by.Demand == cpuprof.Sleeps:
 		fix = "fewer timers, or longer times, in " + in(by)
 	case by.Demand == cpuprof.Yields:
@@ -237,7 +241,7 @@ func lockWait(f *Facts) *result {
 	}
 	for _, h := range f.Waiters {
 		if h.N >= callerShare*n {
-			res.evidence = append(res.evidence, finding.Evidence{What: "waiting in " + h.Function, Value: h.N, Unit: finding.UnitMean, Source: "goroutines", Raw: h.At})
+			res.evidence = append(res.evidence, h.evidence("waiting in ", "", finding.UnitMean, "goroutines"))
 		}
 	}
 	res.fix = "hold the mutex for less time, or split what it protects, in " + f.Waiters[0].in()

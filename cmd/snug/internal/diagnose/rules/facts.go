@@ -11,9 +11,12 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
+// amount is a figure of Facts.
+type amount = figure.Of[float64]
+
 // num returns the number of a figure, or NaN if it is unknown, none or out of range. Every
 // comparison with NaN is false, so rules do not fire on it.
-func num(n figure.Of[float64]) float64 {
+func num(n amount) float64 {
 	if !n.Known() || !(n.N >= -1 && n.N < 1<<60) {
 		return math.NaN()
 	}
@@ -21,7 +24,7 @@ func num(n figure.Of[float64]) float64 {
 }
 
 // none reports whether a limit was read and there is none.
-func none(n figure.Of[float64]) bool { return n.State == limits.None }
+func none(n amount) bool { return n.State == limits.None }
 
 // Who set GOMAXPROCS or GOMEMLIMIT.
 const (
@@ -49,45 +52,45 @@ type Facts struct {
 	// Module is the linked module that sets GOMAXPROCS ("go.uber.org/automaxprocs v1.6.0").
 	Module string `json:"module,omitempty"`
 
-	Procs      figure.Of[float64] `json:"gomaxprocs,omitzero"`
-	ProcsBy    string             `json:"gomaxprocs_by,omitempty"`
-	Injector   string             `json:"injector,omitempty"`  // the container runtime that may have set the variable: "CRI-O"; "" = none
-	PodSets    *bool              `json:"pod_sets,omitempty"`  // the pod sets the variable, or may; nil = unknown
-	GOGC       figure.Of[float64] `json:"gogc,omitzero"`       // percent; -1 = off
-	MemLimit   figure.Of[float64] `json:"gomemlimit,omitzero"` // bytes
-	MemLimitBy string             `json:"gomemlimit_by,omitempty"`
+	Procs      amount `json:"gomaxprocs,omitzero"`
+	ProcsBy    string `json:"gomaxprocs_by,omitempty"`
+	Injector   string `json:"injector,omitempty"`  // container runtime that may have set the variable: "CRI-O"; "" = none
+	PodSets    *bool  `json:"pod_sets,omitempty"`  // the pod sets the variable, or may; nil = unknown
+	GOGC       amount `json:"gogc,omitzero"`       // percent; -1 = off
+	MemLimit   amount `json:"gomemlimit,omitzero"` // bytes
+	MemLimitBy string `json:"gomemlimit_by,omitempty"`
 	// MemModule is the linked module that sets GOMEMLIMIT ("github.com/KimMachineGun/automemlimit v1.0.1").
 	MemModule string `json:"mem_module,omitempty"`
 
-	Live   figure.Of[float64] `json:"live,omitzero"`   // bytes marked by the last cycle
-	Goal   figure.Of[float64] `json:"goal,omitzero"`   // heap size in bytes at which the current cycle should end
-	Kept   figure.Of[float64] `json:"kept,omitzero"`   // Live over the heap goal of the last cycle, 0 to 1
-	Mapped figure.Of[float64] `json:"mapped,omitzero"` // bytes of memory that Go holds
+	Live   amount `json:"live,omitzero"`   // bytes marked by the last cycle
+	Goal   amount `json:"goal,omitzero"`   // heap size in bytes at which the current cycle should end
+	Kept   amount `json:"kept,omitzero"`   // Live over the heap goal of the last cycle, 0 to 1
+	Mapped amount `json:"mapped,omitzero"` // bytes of memory that Go holds
 
 	// What the container gives.
-	Quota    figure.Of[float64] `json:"quota,omitzero"`     // cores, the tightest of all levels
-	OwnQuota figure.Of[float64] `json:"own_quota,omitzero"` // cores, of the process's own group
-	Cores    figure.Of[float64] `json:"cores,omitzero"`     // CPU time available, in cores: the smaller of Quota and CPUs
-	CPUs     figure.Of[float64] `json:"cpus,omitzero"`      // number of CPUs it may run on
-	Crashes  figure.Of[float64] `json:"crashes,omitzero"`   // 1 if a quota file crashes plain Go programs
-	MemHard  figure.Of[float64] `json:"mem_hard,omitzero"`  // bytes
-	MemUsed  figure.Of[float64] `json:"mem_used,omitzero"`  // bytes in use that the kernel cannot reclaim
-	OOMKills figure.Of[float64] `json:"oom_kills,omitzero"` // in the container, since it was created
+	Quota    amount `json:"quota,omitzero"`     // cores, the tightest of all levels
+	OwnQuota amount `json:"own_quota,omitzero"` // cores, of the process's own group
+	Cores    amount `json:"cores,omitzero"`     // CPU time available, in cores: the smaller of Quota and CPUs
+	CPUs     amount `json:"cpus,omitzero"`      // number of CPUs it may run on
+	Crashes  amount `json:"crashes,omitzero"`   // 1 if a quota file crashes plain Go programs
+	MemHard  amount `json:"mem_hard,omitzero"`  // bytes
+	MemUsed  amount `json:"mem_used,omitzero"`  // bytes in use that the kernel cannot reclaim
+	OOMKills amount `json:"oom_kills,omitzero"` // in the container, since it was created
 
 	// What happened while it was watched.
-	Seconds    figure.Of[float64] `json:"seconds,omitzero"`
-	Age        figure.Of[float64] `json:"age,omitzero"`         // seconds since it started
-	Used       figure.Of[float64] `json:"used,omitzero"`        // cores
-	KernelWait figure.Of[float64] `json:"kernel_wait,omitzero"` // threads that waited for a CPU, on average, throttling included
-	Idle       figure.Of[float64] `json:"idle,omitzero"`        // share of the time of the CPUs it may run on, 0 to 1
-	Throttled  figure.Of[float64] `json:"throttled,omitzero"`   // share of the periods, 0 to 1
-	Ever       figure.Of[float64] `json:"ever,omitzero"`        // the same since the group was made, for all of its processes
-	Busy       figure.Of[float64] `json:"busy,omitzero"`        // Ps that were not idle, on average
-	Spinning   figure.Of[float64] `json:"spinning,omitzero"`    // Ps that looked for work, on average
-	Cycles     figure.Of[float64] `json:"cycles,omitzero"`      // collections a second
-	CallRate   figure.Of[float64] `json:"call_rate,omitzero"`   // system calls that read or write, a second
-	CallBytes  figure.Of[float64] `json:"call_bytes,omitzero"`  // bytes that such a call moves, on average
-	GCCores    figure.Of[float64] `json:"gc_cores,omitzero"`    // CPU of collections, in cores
+	Seconds    amount `json:"seconds,omitzero"`
+	Age        amount `json:"age,omitzero"`         // seconds since it started
+	Used       amount `json:"used,omitzero"`        // cores
+	KernelWait amount `json:"kernel_wait,omitzero"` // threads that waited for a CPU, on average, throttling included
+	Idle       amount `json:"idle,omitzero"`        // share of the time of the CPUs it may run on, 0 to 1
+	Throttled  amount `json:"throttled,omitzero"`   // share of the periods, 0 to 1
+	Ever       amount `json:"ever,omitzero"`        // the same since the group was made, for all of its processes
+	Busy       amount `json:"busy,omitzero"`        // Ps that were not idle, on average
+	Spinning   amount `json:"spinning,omitzero"`    // Ps that looked for work, on average
+	Cycles     amount `json:"cycles,omitzero"`      // collections a second
+	CallRate   amount `json:"call_rate,omitzero"`   // system calls that read or write, a second
+	CallBytes  amount `json:"call_bytes,omitzero"`  // bytes that such a call moves, on average
+	GCCores    amount `json:"gc_cores,omitzero"`    // CPU of collections, in cores
 
 	// What grew steadily while it was watched; nil = nothing did, or it is unknown.
 	LiveGrowth   *Trend `json:"live_growth,omitempty"`   // live heap, bytes
@@ -95,48 +98,48 @@ type Facts struct {
 	OtherGrowth  *Trend `json:"other_growth,omitempty"`  // resident memory of the process that is not Go's, bytes
 	ThreadGrowth *Trend `json:"thread_growth,omitempty"` // threads
 	// GoroutineGrowth is of goroutines, and Creators of those that were added.
-	GoroutineGrowth *Trend             `json:"goroutine_growth,omitempty"`
-	Creators        []Holder           `json:"creators,omitempty"`
-	Holding         []Holder           `json:"holding,omitempty"` // what allocated the live heap, bytes
-	Goroutines      figure.Of[float64] `json:"goroutines,omitzero"`
-	MutexWaits      figure.Of[float64] `json:"mutex_waits,omitzero"` // goroutines that wait for a mutex, on average
-	Waiters         []Holder           `json:"waiters,omitempty"`    // where they wait
+	GoroutineGrowth *Trend   `json:"goroutine_growth,omitempty"`
+	Creators        []Holder `json:"creators,omitempty"`
+	Holding         []Holder `json:"holding,omitempty"` // what allocated the live heap, bytes
+	Goroutines      amount   `json:"goroutines,omitzero"`
+	MutexWaits      amount   `json:"mutex_waits,omitzero"` // goroutines that wait for a mutex, on average
+	Waiters         []Holder `json:"waiters,omitempty"`    // where they wait
 	// Goroutines by what they do, on average, and threads that sleep in the kernel for them.
-	Running       figure.Of[float64] `json:"running,omitzero"`
-	Runnable      figure.Of[float64] `json:"runnable,omitzero"`       // wait for a P
-	Queued        []Holder           `json:"queued,omitempty"`        // their go statements
-	Calling       figure.Of[float64] `json:"calling,omitzero"`        // are in system calls or in C
-	Callers       []Holder           `json:"callers,omitempty"`       // what makes these calls, without those that were never seen to end
-	Blocked       figure.Of[float64] `json:"blocked,omitzero"`        // threads that sleep in system calls, the runtime's monitor included
-	AlwaysBlocked figure.Of[float64] `json:"always_blocked,omitzero"` // the smallest number of them in a look
+	Running       amount   `json:"running,omitzero"`
+	Runnable      amount   `json:"runnable,omitzero"`       // wait for a P
+	Queued        []Holder `json:"queued,omitempty"`        // their go statements
+	Calling       amount   `json:"calling,omitzero"`        // are in system calls or in C
+	Callers       []Holder `json:"callers,omitempty"`       // what makes these calls, without those that never ended
+	Blocked       amount   `json:"blocked,omitzero"`        // threads asleep in system calls, the runtime's monitor too
+	AlwaysBlocked amount   `json:"always_blocked,omitzero"` // the smallest number of them in a look
 
 	// Finalizers run one after the other. Both are shares of the looks, 0 to 1: those that found one at
 	// work, and those in which it waited. The holders are the finalizers that were seen, by share.
-	Finalizing     figure.Of[float64] `json:"finalizing,omitzero"`
-	FinalizerWaits figure.Of[float64] `json:"finalizer_waits,omitzero"`
-	Finalizers     []Holder           `json:"finalizers,omitempty"`
+	Finalizing     amount   `json:"finalizing,omitzero"`
+	FinalizerWaits amount   `json:"finalizer_waits,omitzero"`
+	Finalizers     []Holder `json:"finalizers,omitempty"`
 
 	// KeepsTimers: a timer stays in memory until it fires. The others are what time.After and time.Tick
 	// allocated of the live heap, objects and bytes, and what calls them.
-	KeepsTimers  bool               `json:"keeps_timers,omitempty"`
-	TimerObjects figure.Of[float64] `json:"timer_objects,omitzero"`
-	TimerBytes   figure.Of[float64] `json:"timer_bytes,omitzero"`
-	TimerSetters []Holder           `json:"timer_setters,omitempty"`
+	KeepsTimers  bool     `json:"keeps_timers,omitempty"`
+	TimerObjects amount   `json:"timer_objects,omitzero"`
+	TimerBytes   amount   `json:"timer_bytes,omitzero"`
+	TimerSetters []Holder `json:"timer_setters,omitempty"`
 
 	// From an execution trace. None of these is CPU time.
-	GCHeld   figure.Of[float64] `json:"gc_held,omitzero"`   // share of the Ps' time held by the collector, 0 to 1, without idle marking
-	Stopped  figure.Of[float64] `json:"stopped,omitzero"`   // share of the wall time with the world stopped, 0 to 1
-	RunWait  figure.Of[float64] `json:"run_wait,omitzero"`  // seconds from runnable to running, 99th percentile of goroutines
-	HeapPeak figure.Of[float64] `json:"heap_peak,omitzero"` // bytes of objects, including dead ones not yet swept
+	GCHeld   amount `json:"gc_held,omitzero"`   // share of the Ps' time held by the collector without idle marking, 0 to 1
+	Stopped  amount `json:"stopped,omitzero"`   // share of the wall time with the world stopped, 0 to 1
+	RunWait  amount `json:"run_wait,omitzero"`  // seconds from runnable to running, 99th percentile of goroutines
+	HeapPeak amount `json:"heap_peak,omitzero"` // bytes of objects, including dead ones not yet swept
 
 	// Shares of the CPU time, 0 to 1.
-	OverSize figure.Of[float64] `json:"over_size,omitzero"` // what grows with the number of Ps: scheduler, timers, idle marking, stopping the world
-	GCShare  figure.Of[float64] `json:"gc_share,omitzero"`  // collections, without idle marking
-	Sched    figure.Of[float64] `json:"sched,omitzero"`     // the scheduler and timers
-	Timers   figure.Of[float64] `json:"timers,omitzero"`    // timers alone
-	Locks    figure.Of[float64] `json:"locks,omitzero"`     // taking, releasing and waiting for locks
-	Stacks   figure.Of[float64] `json:"stacks,omitzero"`    // growing stacks
-	Syscalls figure.Of[float64] `json:"syscalls,omitzero"`  // system calls
+	OverSize amount `json:"over_size,omitzero"` // what grows with the Ps: scheduler, timers, idle marking, stops
+	GCShare  amount `json:"gc_share,omitzero"`  // collections, without idle marking
+	Sched    amount `json:"sched,omitzero"`     // the scheduler and timers
+	Timers   amount `json:"timers,omitzero"`    // timers alone
+	Locks    amount `json:"locks,omitzero"`     // taking, releasing and waiting for locks
+	Stacks   amount `json:"stacks,omitzero"`    // growing stacks
+	Syscalls amount `json:"syscalls,omitzero"`  // system calls
 	// Sites are the functions of the program that ask for this work, largest first.
 	Sites []cpuprof.Site `json:"sites,omitempty"`
 }

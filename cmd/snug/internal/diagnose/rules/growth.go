@@ -30,7 +30,11 @@ func (f *Facts) KeptMost() bool {
 }
 
 // keepLess is the fix for a heap that grows.
-const keepLess = "keep less: a larger limit only delays the end. Two heap profiles some minutes apart show what grows: go tool pprof -sample_index=inuse_space -base FIRST SECOND"
+const keepLess = "keep less: a larger limit only delays the end. " +
+	"Two heap profiles some minutes apart show what grows: go tool pprof -sample_index=inuse_space -base FIRST SECOND"
+
+// heapProfile is the source of what holds the live heap.
+const heapProfile = "the heap profile in its memory"
 
 // growth is memory that grows, and the room it has.
 type growth struct {
@@ -51,7 +55,8 @@ func (f *Facts) fastest() *growth {
 	all := []growth{
 		{f.LiveGrowth, "the live heap grows by", f.liveRoom(), keepLess},
 		{f.GoGrowth, "memory that Go holds grows by", left, inGo},
-		{f.OtherGrowth, "memory that is not Go's grows by", left, "look at code in C and at mmap: neither the collector nor GOMEMLIMIT knows of this memory"},
+		{f.OtherGrowth, "memory that is not Go's grows by", left,
+			"look at code in C and at mmap: neither the collector nor GOMEMLIMIT knows of this memory"},
 	}
 	var worst *growth
 	for i := range all {
@@ -106,14 +111,15 @@ func memoryGrowth(f *Facts) *result {
 	res.evidence = append(res.evidence, f.saw(live, kept, mapped, memUsed, memHard, age)...)
 	if g.fix == keepLess {
 		for _, h := range f.Holding {
-			what := "live, allocated in " + h.Function
+			owner := ""
 			if h.For != "" {
-				what += " for " + h.For
+				owner = " for " + h.For
 			}
-			res.evidence = append(res.evidence, finding.Evidence{What: what, Value: h.N, Unit: finding.UnitBytes, Source: "the heap profile in its memory", Raw: h.At})
+			res.evidence = append(res.evidence, h.evidence("live, allocated in ", owner, finding.UnitBytes, heapProfile))
 		}
 		if len(f.Holding) > 0 {
-			res.fix = "keep less: a larger limit only delays the end; most of what is live was allocated in " + f.Holding[0].in()
+			res.fix = "keep less: a larger limit only delays the end; most of what is live was allocated in " +
+				f.Holding[0].in()
 		}
 	}
 	f.youth(res)
@@ -130,11 +136,12 @@ func goroutineGrowth(f *Facts) *result {
 	}
 	res := &result{
 		severity: finding.SeverityInfo,
-		evidence: append([]finding.Evidence{{What: "goroutines grow by", Value: t.PerSecond, Unit: finding.UnitPerSecond, Source: t.From}}, f.saw(goroutines, age)...),
+		evidence: append(t.evidence("goroutines grow by"), f.saw(goroutines, age)...),
 		fix:      "let each goroutine end: with its request (context), or when its channel is closed",
 	}
 	for _, h := range f.Creators {
-		res.evidence = append(res.evidence, finding.Evidence{What: "more of " + h.Function, Value: h.N, Unit: finding.UnitCount, Source: "goroutines that it started", Raw: h.At})
+		more := h.evidence("more of ", "", finding.UnitCount, "goroutines that it started")
+		res.evidence = append(res.evidence, more)
 	}
 	if len(f.Creators) > 0 {
 		res.fix += "; most of them are started by " + f.Creators[0].in()
@@ -146,8 +153,18 @@ func goroutineGrowth(f *Facts) *result {
 	return res
 }
 
+// evidence returns the growth of something that is counted.
+func (t *Trend) evidence(what string) []finding.Evidence {
+	return []finding.Evidence{{What: what, Value: t.PerSecond, Unit: finding.UnitPerSecond, Source: t.From}}
+}
+
 // in names a holder and its place.
 func (h *Holder) in() string { return placed(h.Function, h.At) }
+
+// evidence returns what a holder has, with words before and after its name.
+func (h *Holder) evidence(before, after string, unit finding.Unit, source string) finding.Evidence {
+	return finding.Evidence{What: before + h.Function + after, Value: h.N, Unit: unit, Source: source, Raw: h.At}
+}
 
 func threadGrowth(f *Facts) *result {
 	t := f.ThreadGrowth
@@ -156,8 +173,9 @@ func threadGrowth(f *Facts) *result {
 	}
 	res := &result{
 		severity: finding.SeverityWarning,
-		evidence: append([]finding.Evidence{{What: "threads grow by", Value: t.PerSecond, Unit: finding.UnitPerSecond, Source: t.From}}, f.saw(gomaxprocs, age)...),
-		fix:      "bound how many goroutines are in a blocking system call or in C at a time: each keeps a thread, and Go does not end threads",
+		evidence: append(t.evidence("threads grow by"), f.saw(gomaxprocs, age)...),
+		fix: "bound how many goroutines are in a blocking system call or in C at a time: " +
+			"each keeps a thread, and Go does not end threads",
 	}
 	f.youth(res)
 	return res

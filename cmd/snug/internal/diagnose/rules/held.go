@@ -39,15 +39,16 @@ func (f *Facts) callsNeedPs() bool {
 func (f *Facts) heldByCalls() bool {
 	p := num(f.Procs)
 	held := num(f.Busy) - num(f.Running) - num(f.Spinning)
-	return num(f.Busy) >= 0.9*p && held >= heldShare*p && num(f.Calling) >= held && f.asleep() >= held/2 && num(f.Runnable) >= p &&
-		num(f.Used) < heldUsed*min(num(f.Cores), p)
+	return num(f.Busy) >= 0.9*p && held >= heldShare*p && num(f.Calling) >= held && f.asleep() >= held/2 &&
+		num(f.Runnable) >= p && num(f.Used) < heldUsed*min(num(f.Cores), p)
 }
 
 // heldByThreads reports the same where goroutines cannot be read. Under throttling and beside other
 // programs it sees nothing, because threads that return from their calls wait for a CPU.
 func (f *Facts) heldByThreads() bool {
 	p := num(f.Procs)
-	return num(f.Busy) >= 0.95*p && num(f.Busy)-num(f.Used)-num(f.KernelWait) >= heldShare*p && num(f.Used) < 0.8*min(num(f.Cores), p)
+	held := num(f.Busy) - num(f.Used) - num(f.KernelWait)
+	return num(f.Busy) >= 0.95*p && held >= heldShare*p && num(f.Used) < 0.8*min(num(f.Cores), p)
 }
 
 // procsHeld finds threads that sleep in the kernel and keep their Ps.
@@ -73,8 +74,8 @@ func procsHeld(f *Facts) *result {
 	}
 	res.fix += "at least twice " + whole(p) + "; or SNUG_ADAPT=cpu with snug in the program"
 	if byCalls && len(f.Callers) > 0 {
-		by := f.Callers[0]
-		res.evidence = append(res.evidence, finding.Evidence{What: "in calls of " + by.Function + " that end", Value: by.N, Unit: finding.UnitMean, Source: "goroutines", Raw: by.At})
+		by := &f.Callers[0]
+		res.evidence = append(res.evidence, by.evidence("in calls of ", " that end", finding.UnitMean, "goroutines"))
 		res.fix += "; or fewer calls that block, in " + by.in()
 	}
 	res.verify = f.bench("--gomaxprocs " + whole(p) + "," + whole(n) + "," + whole(2*n))
@@ -84,15 +85,16 @@ func procsHeld(f *Facts) *result {
 // procsQueue finds far more goroutines of one go statement that could run than there are Ps.
 func procsQueue(f *Facts) *result {
 	p := num(f.Procs)
-	if !(num(f.Busy) >= 0.9*p && num(f.Used) >= minUsed && p >= num(f.Cores)) || len(f.Queued) == 0 || !(f.Queued[0].N >= queueEach*p) || procsHeld(f) != nil {
+	busy := num(f.Busy) >= 0.9*p && num(f.Used) >= minUsed && p >= num(f.Cores)
+	if !busy || len(f.Queued) == 0 || !(f.Queued[0].N >= queueEach*p) || procsHeld(f) != nil {
 		return nil
 	}
 	by := &f.Queued[0]
 	return &result{
 		severity: finding.SeverityInfo,
-		evidence: append(f.saw(gomaxprocs, runnable, running, used, coresThere), finding.Evidence{
-			What: "wait for a P, started by " + by.Function, Value: by.N, Unit: finding.UnitMean, Source: "goroutines", Raw: by.At,
-		}),
-		fix: "let fewer of the goroutines that " + by.in() + " starts work at a time, by a semaphore or a pool of about GOMAXPROCS: the others keep their memory while they wait, and nothing is done sooner",
+		evidence: append(f.saw(gomaxprocs, runnable, running, used, coresThere),
+			by.evidence("wait for a P, started by ", "", finding.UnitMean, "goroutines")),
+		fix: "let fewer of the goroutines that " + by.in() + " starts work at a time, by a semaphore or a pool of about " +
+			"GOMAXPROCS: the others keep their memory while they wait, and nothing is done sooner",
 	}
 }

@@ -22,16 +22,18 @@ func finalizersBehind(f *Facts) *result {
 	}
 	res := &result{severity: finding.SeverityWarning, evidence: f.saw(finalizing, finalWaits, live, age)}
 	for _, h := range f.Finalizers {
-		res.evidence = append(res.evidence, finding.Evidence{What: "finalizer at work in " + h.Function, Value: h.N, Unit: finding.UnitRatio, Source: "goroutines", Raw: h.At})
+		res.evidence = append(res.evidence, h.evidence("finalizer at work in ", "", finding.UnitRatio, "goroutines"))
 	}
 	if len(f.Finalizers) == 0 { // it ran at every look, and what runs shows no calls
-		res.fix = "fewer objects with finalizers, or less to do in each: snug profile --html shows what they do, below runtime.runFinalizers"
+		res.fix = "fewer objects with finalizers, or less to do in each: " +
+			"snug profile --html shows what they do, below runtime.runFinalizers"
 		return res
 	}
 	by := f.Finalizers[0].in()
 	res.fix = "fewer objects with finalizers, or less to do in " + by
 	if num(f.FinalizerWaits) >= 0.5 {
-		res.fix = "do not wait in a finalizer, as " + by + " does: no other runs meanwhile. Close what it closes where the program is done with it, or let the finalizer start a goroutine"
+		res.fix = "do not wait in a finalizer, as " + by + " does: no other runs meanwhile. " +
+			"Close what it closes where the program is done with it, or let the finalizer start a goroutine"
 	}
 	return res
 }
@@ -47,12 +49,13 @@ func timersKept(f *Facts) *result {
 		res.severity = finding.SeverityWarning
 	}
 	for _, h := range f.TimerSetters {
-		res.evidence = append(res.evidence, finding.Evidence{What: "live, by " + h.For + " in " + h.Function, Value: h.N, Unit: finding.UnitBytes, Source: "the heap profile in its memory", Raw: h.At})
+		res.evidence = append(res.evidence, h.evidence("live, by "+h.For+" in ", "", finding.UnitBytes, heapProfile))
 	}
 	by := &f.TimerSetters[0]
 	res.fix = "one time.NewTimer outside of the loop, with Stop and Reset, in place of " + by.For + " in " + by.in()
 	if f.Minor >= 23 {
-		res.fix += "; or go 1.23 or later in go.mod. GODEBUG=asynctimerchan=0 does the same for a program that is built already"
+		res.fix += "; or go 1.23 or later in go.mod. " +
+			"GODEBUG=asynctimerchan=0 does the same for a program that is built already"
 	} else {
 		res.fix += "; or Go 1.23 or later, and go 1.23 or later in go.mod"
 	}

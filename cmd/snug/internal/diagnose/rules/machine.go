@@ -39,10 +39,13 @@ const (
 // neighbours finds threads that wait for a CPU for a reason other than the quota and the
 // number of Ps.
 func neighbours(f *Facts) *result {
-	if !(num(f.KernelWait) >= minWaiting && num(f.KernelWait) > minWaitShare*num(f.Used) && num(f.Procs) <= num(f.CPUs) && num(f.Used) < 0.8*num(f.Cores)) {
+	waits := num(f.KernelWait) >= minWaiting && num(f.KernelWait) > minWaitShare*num(f.Used)
+	if !(waits && num(f.Procs) <= num(f.CPUs) && num(f.Used) < 0.8*num(f.Cores)) {
 		return nil
 	}
-	if others := (1-num(f.Idle))*num(f.CPUs) - num(f.Used); !(num(f.Idle) <= maxIdle && others >= minOthers*num(f.CPUs)) || !f.Quota.Read() || num(f.Quota) > 0 && !(num(f.Throttled) < 0.05) {
+	others := (1-num(f.Idle))*num(f.CPUs) - num(f.Used)
+	taken := num(f.Idle) <= maxIdle && others >= minOthers*num(f.CPUs)
+	if !taken || !f.Quota.Read() || num(f.Quota) > 0 && !(num(f.Throttled) < 0.05) {
 		return nil
 	}
 	return &result{
@@ -64,7 +67,8 @@ func subCoreQuota(f *Facts) *result {
 	}
 	if procsHeld(f) == nil && num(f.Procs) > 1 && !f.callsNeedPs() {
 		res.evidence = append(res.evidence, f.saw(gomaxprocs)...)
-		res.fix = "GOMAXPROCS=1, as snug sets below one core, unless its goroutines block in system calls; or a quota of one core"
+		res.fix = "GOMAXPROCS=1, as snug sets below one core, unless its goroutines block in system calls; " +
+			"or a quota of one core"
 		res.verify = f.bench("--gomaxprocs 1," + whole(num(f.Procs)))
 	}
 	if f.onRuntime() {

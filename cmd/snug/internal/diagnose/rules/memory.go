@@ -79,7 +79,8 @@ func (f *Facts) limitFix(n float64) string {
 	}
 	if n < max(minLimit, minFree) {
 		need := (max(minLimit, minFree) + otherGrowth*f.other()) / safeShare
-		return "a memory limit of " + units.GoMebibytes(max(plan.MinMemory, int64(need+1<<20))) + " or more, or less memory in use: no GOMEMLIMIT fits"
+		return "a memory limit of " + units.GoMebibytes(max(plan.MinMemory, int64(need+1<<20))) +
+			" or more, or less memory in use: no GOMEMLIMIT fits"
 	}
 	return "GOMEMLIMIT=" + units.GoMebibytes(int64(n))
 }
@@ -92,7 +93,8 @@ func (f *Facts) memoryFix() string {
 		return value
 	}
 	if f.MemLimitBy == ByCode && f.MemModule == "" { // a variable would not help
-		return "debug.SetMemoryLimit, which the program calls itself, with " + strings.TrimPrefix(value, "GOMEMLIMIT=") + f.ownFlag()
+		return "debug.SetMemoryLimit, which the program calls itself, with " + strings.TrimPrefix(value, "GOMEMLIMIT=") +
+			f.ownFlag()
 	}
 	value = f.set(value, f.MemLimitBy != ByEnvironment)
 	if f.MemLimitBy == ByEnvironment {

@@ -89,7 +89,8 @@ func (f *Facts) aboveQuota(fix string) *result {
 		return nil
 	}
 	res := f.tooMany(f.rounded(), f.advised(), quota, fix)
-	if res == nil || !(num(f.Ever) >= mostThrottled) || !plan.TooManyProcs(int(num(f.Procs)), num(f.Quota)) || f.asleep() >= f.advised() {
+	if res == nil || !(num(f.Ever) >= mostThrottled) || f.asleep() >= f.advised() ||
+		!plan.TooManyProcs(int(num(f.Procs)), num(f.Quota)) {
 		return res
 	}
 	res.severity = finding.SeverityWarning
@@ -102,7 +103,7 @@ func (f *Facts) aboveQuota(fix string) *result {
 
 // isAboveQuota reports whether one of the rules about it fires.
 func (f *Facts) isAboveQuota() bool {
-	return slices.ContainsFunc([]func(*Facts) *result{gatedOff, ancestorIgnored, staleProcs, procsAboveQuota}, func(check func(*Facts) *result) bool { return check(f) != nil })
+	return cmp.Or(gatedOff(f), ancestorIgnored(f), staleProcs(f), procsAboveQuota(f)) != nil
 }
 
 // maxprocs is the prefix of the module that rounds quotas down.
@@ -242,7 +243,8 @@ func (f *Facts) orNo(setting string) string {
 // follows reports whether the runtime, if GOMAXPROCS were unset, would follow the quota and
 // not keep the number of CPUs at start. Go 1.25 does not find it in a container of cgroup v1.
 func (f *Facts) follows() bool {
-	return f.Minor >= 25 && f.Aware != nil && *f.Aware && !(f.Minor == 25 && strings.HasSuffix(f.Quota.Source, "cpu.cfs_quota_us"))
+	return f.Minor >= 25 && f.Aware != nil && *f.Aware &&
+		!(f.Minor == 25 && strings.HasSuffix(f.Quota.Source, "cpu.cfs_quota_us"))
 }
 
 // pinsLow reports whether the operator or the program set a GOMAXPROCS that holds the
@@ -257,17 +259,20 @@ func (f *Facts) pinnedLow() *result {
 	res := f.tooFew()
 	n := whole(f.fitting())
 	const resized = ", which does not follow a container that is resized"
+	const restart = "or a restart, after which that module reads the quota again"
+	inPlace := "GOMAXPROCS=" + n + " in place of the variable's " + whole(num(f.Procs)) + resized
 	switch {
 	case f.ProcsBy == ByEnvironment && f.follows():
-		res.fix = "no GOMAXPROCS variable: this program's Go follows the quota by itself; or GOMAXPROCS=" + n + " in place of the variable's " + whole(num(f.Procs)) + resized
+		res.fix = "no GOMAXPROCS variable: this program's Go follows the quota by itself; or " + inPlace
 	case f.ProcsBy == ByEnvironment:
-		res.fix = "GOMAXPROCS=" + n + " in place of the variable's " + whole(num(f.Procs)) + resized + f.autoProcs()
+		res.fix = inPlace + f.autoProcs()
 	case strings.HasPrefix(f.Module, maxprocs) && num(f.Procs) == max(1, math.Floor(num(f.Quota))):
-		res.fix = f.run() + ", or GOMAXPROCS=" + n + " in its environment: " + f.Module + " rounds the quota down and honours the variable"
+		res.fix = f.run() + ", or GOMAXPROCS=" + n + " in its environment: " + f.Module +
+			" rounds the quota down and honours the variable"
 	case f.Module != "" && f.Prebuilt:
-		res.fix = f.run() + ": " + f.Module + " honours the variable that it sets; or a restart, after which that module reads the quota again"
+		res.fix = f.run() + ": " + f.Module + " honours the variable that it sets; " + restart
 	case f.Module != "":
-		res.fix = importAuto + " in place of " + f.Module + resized + "; or a restart, after which that module reads the quota again"
+		res.fix = importAuto + " in place of " + f.Module + resized + "; " + restart
 	case f.follows() && !f.Prebuilt:
 		res.fix = "no call of runtime.GOMAXPROCS in the program" + resized + ": its Go follows the quota by itself"
 	case f.Prebuilt:
@@ -322,7 +327,8 @@ func procsInjected(f *Facts) *result {
 	return &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, cpus),
-		fix:      from + does + `. To choose another value, set GOMAXPROCS in the pod; the annotation skip-gomaxprocs.crio.io: "true" leaves it unset`,
+		fix: from + does + `. To choose another value, set GOMAXPROCS in the pod; ` +
+			`the annotation skip-gomaxprocs.crio.io: "true" leaves it unset`,
 	}
 }
 
@@ -334,7 +340,8 @@ func overSize(f *Facts) *result {
 	res := &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(overSized, gomaxprocs, used),
-		fix:      "compare GOMAXPROCS with the CPU limit of the container that this came from; snug doctor PID reads both there",
+		fix: "compare GOMAXPROCS with the CPU limit of the container that this came from; " +
+			"snug doctor PID reads both there",
 	}
 	if num(f.OverSize) >= 2*overSizeAlone {
 		res.severity = finding.SeverityWarning
@@ -367,14 +374,14 @@ func (f *Facts) unused() float64 {
 // information, because the number of waiting goroutines cannot be seen from outside.
 func (f *Facts) tooFew() *result {
 	p, n := whole(num(f.Procs)), whole(f.fitting())
-	fix := "GOMAXPROCS=" + n + ", or leave it to Go or snug, if the program has more to do in parallel"
+	where := ", or leave it to Go or snug"
 	if f.injected() {
-		fix = "GOMAXPROCS=" + n + " in the pod, which wins over what " + f.Injector + " injects, if the program has more to do in parallel"
+		where = " in the pod, which wins over what " + f.Injector + " injects"
 	}
 	return &result{
 		severity: finding.SeverityInfo,
 		evidence: f.saw(gomaxprocs, used, busy, coresThere),
-		fix:      fix,
+		fix:      "GOMAXPROCS=" + n + where + ", if the program has more to do in parallel",
 		verify:   f.bench("--gomaxprocs " + p + "," + n),
 	}
 }

@@ -107,7 +107,8 @@ func Check(f *Facts) []finding.Finding {
 			res.evidence = []finding.Evidence{}
 		}
 		found = append(found, finding.Finding{
-			ID: r.ID, Severity: res.severity, Title: r.Title, Target: f.Target, Evidence: res.evidence, Fix: res.fix, Verify: res.verify,
+			ID: r.ID, Severity: res.severity, Title: r.Title, Target: f.Target,
+			Evidence: res.evidence, Fix: res.fix, Verify: res.verify,
 		})
 	}
 	slices.SortStableFunc(found, func(a, b finding.Finding) int { return cmp.Compare(rank(&b), rank(&a)) })

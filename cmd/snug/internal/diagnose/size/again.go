@@ -31,7 +31,8 @@ func Possible(d *finding.Size) error {
 		whole     bool
 	}{
 		{memory, mib, most, false}, {request, leastCores, mostCores, false}, {limit, leastCores, mostCores, false},
-		{d.GOMAXPROCS.Value, 1, mostCores, true}, {d.GOMEMLIMIT.Value, mib, upTo(memory, most), true}, {request, 0, upTo(limit, mostCores), false},
+		{d.GOMAXPROCS.Value, 1, mostCores, true}, {d.GOMEMLIMIT.Value, mib, upTo(memory, most), true},
+		{request, 0, upTo(limit, mostCores), false},
 	} {
 		if v.n != nil && (!(*v.n >= v.low && *v.n <= v.high) || v.whole && *v.n != math.Trunc(*v.n)) {
 			return ErrDamaged
@@ -56,9 +57,13 @@ func Again(d *finding.Size, price Price) (*finding.Size, error) {
 	s := &Seen{SizeSeen: d.Seen, Seconds: d.Seconds, Collections: d.Collections,
 		Age: w.Age, Mates: w.Mates, CPUs: w.CPUs, Minor: w.Minor, Aware: w.Aware}
 	f := &s.SizeSeen
-	all := []float64{s.Seconds, s.Age, float64(s.Collections), float64(w.CPUs), float64(w.Minor), f.Live.N, f.LiveMost.N, f.Growth.N, f.Allocated.N, f.GCCores.N, f.Goal.N, f.Over.N,
-		f.Rest.N, f.Other.N, f.Used.N, f.Earlier.N, f.CPUMean.N, f.CPUHigh.N, f.CPUMost.N, f.Waited.N, f.Throttled.N, f.Quota.N, float64(f.GOGC.N + 1)}
-	if slices.ContainsFunc(all, func(n float64) bool { return !(n >= 0 && n <= most) }) || max(f.CPUMean.N, f.CPUHigh.N, f.CPUMost.N, f.Quota.N) > math.MaxInt32 {
+	all := []float64{
+		s.Seconds, s.Age, float64(s.Collections), float64(w.CPUs), float64(w.Minor), f.Live.N, f.LiveMost.N, f.Growth.N,
+		f.Allocated.N, f.GCCores.N, f.Goal.N, f.Over.N, f.Rest.N, f.Other.N, f.Used.N, f.Earlier.N,
+		f.CPUMean.N, f.CPUHigh.N, f.CPUMost.N, f.Waited.N, f.Throttled.N, f.Quota.N, float64(f.GOGC.N + 1),
+	}
+	strange := slices.ContainsFunc(all, func(n float64) bool { return !(n >= 0 && n <= most) })
+	if strange || max(f.CPUMean.N, f.CPUHigh.N, f.CPUMost.N, f.Quota.N) > math.MaxInt32 {
 		return nil, ErrDamaged
 	}
 	if s.Seconds < 1 { // no watch is that short

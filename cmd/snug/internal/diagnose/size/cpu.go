@@ -24,8 +24,8 @@ const (
 )
 
 // cpu decides the CPU request and limit, and GOMAXPROCS for the limit. A request reserves CPU, so it follows what is
-// used. A limit reserves none, and one below a core stops a single goroutine: it is whole cores, and as many Ps cannot use
-// more of them.
+// used. A limit reserves none, and one below a core stops a single goroutine: it is whole cores, and as many Ps
+// cannot use more of them.
 func (a *answer) cpu() {
 	s := a.Seen
 	high, ok := s.CPUHigh.Get()

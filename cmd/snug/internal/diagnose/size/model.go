@@ -12,10 +12,10 @@ import (
 // over is how far the heap may pass its goal, as a factor.
 func (s *Seen) over() float64 { return max(overshoot, s.Over.N) }
 
-// InUse returns the bytes of memory that a process has in use, and how many of them are not Go's. Of its resident bytes some are
-// in pages of files, and of these some are its code, which counts: without it a program waits for the disk all the time, though
-// the kernel may reclaim it. kept is what its cgroup holds and cannot reclaim, the kernel's own memory with it; -1 = it has
-// none of its own. Of the bytes that Go has mapped some may not be resident.
+// InUse returns the bytes of memory that a process has in use, and how many of them are not Go's. Of its resident
+// bytes some are in pages of files, and of these some are its code, which counts: without it a program waits for the
+// disk all the time, though the kernel may reclaim it. kept is what its cgroup holds and cannot reclaim, the kernel's
+// own memory with it; -1 = it has none of its own. Of the bytes that Go has mapped some may not be resident.
 func InUse(resident, files, code, kept, mapped float64) (used, other float64) {
 	anonymous := max(0, resident-files)
 	used = anonymous
@@ -32,8 +32,8 @@ func (s *Seen) other() float64 { return s.Other.N * (1 + s.margin) }
 // collector waits for a CPU.
 func (s *Seen) beside() float64 { return s.Rest.N + s.other() + s.busy()*period }
 
-// explained returns the bytes in use that the heap goal explains, where live heap and goal are largest; +Inf if the heap has
-// no goal.
+// explained returns the bytes in use that the heap goal explains, where live heap and goal are largest; +Inf if the
+// heap has no goal.
 func (s *Seen) explained() float64 {
 	if !s.Goal.Known() || s.Live.N == 0 {
 		return math.Inf(1)
@@ -65,7 +65,8 @@ func (s *Seen) byGOGC() float64 {
 // 1 MiB (runtime/mgcpacer.go, memoryLimitHeapGoal).
 func (s *Seen) goal(limit float64) float64 { return s.goalWith(limit, 0) }
 
-// goalWith is goal if Go's memory beside objects grows by a part of the heap, from what it was with the heap that there was.
+// goalWith is goal if Go's memory beside objects grows by a part of the heap, from what it was with the heap that
+// there was.
 func (s *Seen) goalWith(limit, part float64) float64 {
 	g := s.byGOGC()
 	if n, _ := s.goMemLimit(limit); n > 0 {
@@ -75,12 +76,12 @@ func (s *Seen) goalWith(limit, part float64) float64 {
 	return max(g, s.Live.N)
 }
 
-// spans is the part of the heap that Go's memory beside objects grows by: 160 bytes of runtime.mspan and 128 of bitmap for
-// each 8 KiB of small objects (runtime/mheap.go, runtime/mbitmap.go), less for large ones.
+// spans is the part of the heap that Go's memory beside objects grows by: 160 bytes of runtime.mspan and 128 of
+// bitmap for each 8 KiB of small objects (runtime/mheap.go, runtime/mbitmap.go), less for large ones.
 const spans = 0.03
 
-// expected returns the heap goal in a memory limit for the curve: as goal, but with a smaller heap than there was Go's memory
-// beside objects is smaller too, and with a larger one larger. What is advised does not count on that.
+// expected returns the heap goal in a memory limit for the curve: as goal, but with a smaller heap than there was
+// Go's memory beside objects is smaller too, and with a larger one larger. What is advised does not count on that.
 func (s *Seen) expected(limit float64) float64 {
 	if filled := s.filled(); filled > 0 {
 		return s.goalWith(limit, min(spans, s.Rest.N/filled))
@@ -88,7 +89,8 @@ func (s *Seen) expected(limit float64) float64 {
 	return s.goal(limit)
 }
 
-// filled returns the bytes that the heap had at the end of a cycle: its goal, or less if it did not come so far; 0 = unknown.
+// filled returns the bytes that the heap had at the end of a cycle: its goal, or less if it did not come so far; 0 =
+// unknown.
 func (s *Seen) filled() float64 {
 	if !s.Goal.Known() || s.Collections == 0 {
 		return 0
@@ -145,8 +147,8 @@ func (s *Seen) model() figure.Of[float64] {
 	return figure.New(s.Allocated.N*s.Seconds/float64(s.Collections)/(goal-s.Live.N), "")
 }
 
-// A collection starts at 0.7 to 0.95 of the way to the goal (runtime/mgcpacer.go, minTriggerRatioNum, maxTriggerRatioNum), and the
-// program allocates on while it runs.
+// A collection starts at 0.7 to 0.95 of the way to the goal (runtime/mgcpacer.go, minTriggerRatioNum,
+// maxTriggerRatioNum), and the program allocates on while it runs.
 const minPart, maxPart = 0.7, 1
 
 // part is model within what the runtime does. It is taken to be the same in other limits.

@@ -20,8 +20,8 @@ func (p Price) Of(c Container) float64 { return p.Core*c.Cores + p.GiB*c.Memory/
 func (c Container) within(o Container) bool { return c.Cores <= o.Cores && c.Memory <= o.Memory }
 
 // Search looks for the cheapest container in which a program keeps an objective. It takes what keeps it to keep it in
-// every larger container too, and chooses from a grid: CPU limits a third to a half apart, memory limits 19 %. It only chooses:
-// the caller tries, and reports it by Add.
+// every larger container too, and chooses from a grid: CPU limits a third to a half apart, memory limits 19 %. It
+// only chooses: the caller tries, and reports it by Add.
 type Search struct {
 	price   Price
 	cores   []float64 // rising; the last is the roomiest container's
@@ -69,7 +69,8 @@ func NewSearch(price Price, roomiest Container, d *finding.Size) *Search {
 	if less := (Container{guess.Cores, least.Memory}); price.Of(less) < price.Of(fewer) {
 		fewer = less // what saves more comes first
 	}
-	s.guesses = []Container{guess, {guess.Cores, roomiest.Memory}, fewer, least} // if the first breaks, the second says which limit did it
+	// If the first breaks, the second says which limit did it.
+	s.guesses = []Container{guess, {guess.Cores, roomiest.Memory}, fewer, least}
 	return s
 }
 
@@ -92,8 +93,8 @@ func (s *Search) snap(c Container) Container {
 // Predicted returns the container that the watch alone calls the cheapest.
 func (s *Search) Predicted() Container { return s.guesses[0] }
 
-// Add reports whether the program kept its objective in a container. What it broke in later counts as broken, and all that
-// is smaller.
+// Add reports whether the program kept its objective in a container. What it broke in later counts as broken, and all
+// that is smaller.
 func (s *Search) Add(c Container, kept bool) {
 	if kept {
 		s.kept = append(s.kept, c)
@@ -116,8 +117,8 @@ func (s *Search) Cheapest() (best Container, ok bool) {
 	return best, ok
 }
 
-// Cheaper returns the dearest container of the grid that costs less than c and in which the objective was broken, or was
-// in a larger one. The result is false if there is none.
+// Cheaper returns the dearest container of the grid that costs less than c and in which the objective was broken, or
+// was in a larger one. The result is false if there is none.
 func (s *Search) Cheaper(c Container) (next Container, ok bool) {
 	for _, cores := range s.cores {
 		for _, memory := range s.memory {
@@ -150,9 +151,9 @@ func (s *Search) Open() int {
 }
 
 // Next returns the container to try next; false = there is none. It tries what the watch predicts first: the cheapest,
-// and the least. Then it halves what is open of one limit at a time below the cheapest container so far, first the limit
-// with more money in it. Where neither can be less, more of one may save more of the other: it tries the container that
-// rules out most of these.
+// and the least. Then it halves what is open of one limit at a time below the cheapest container so far, first the
+// limit with more money in it. Where neither can be less, more of one may save more of the other: it tries the
+// container that rules out most of these.
 func (s *Search) Next() (Container, bool) {
 	best, ok := s.Cheapest()
 	if !ok {
@@ -202,8 +203,8 @@ func (s *Search) rules(all []Container, c Container) (n int) {
 	return n
 }
 
-// Fits returns Go's settings in a container, by what was seen of a program whose Go release and number of CPUs are given:
-// GOMEMLIMIT in bytes, 0 = to be left alone, and GOMAXPROCS, which Go may choose by itself.
+// Fits returns Go's settings in a container, by what was seen of a program whose Go release and number of CPUs are
+// given: GOMEMLIMIT in bytes, 0 = to be left alone, and GOMAXPROCS, which Go may choose by itself.
 func Fits(c Container, d *finding.Size, minor, cpus int, aware bool) (memory, cpu, procs finding.SizeValue, byGo bool) {
 	a := &answer{Seen: &Seen{SizeSeen: d.Seen, Minor: minor, CPUs: cpus, Aware: aware}, Size: &finding.Size{}}
 	a.limit(c.Cores, finding.Why{})

@@ -69,8 +69,11 @@ const (
 // Decide returns the container for a program.
 func Decide(s *Seen, price Price) *finding.Size {
 	seen := *s // margin, lives and cores are decided here
-	a := &answer{Seen: &seen, Size: &finding.Size{Head: finding.NewHead(finding.KindSize), Seconds: s.Seconds, Collections: s.Collections,
-		Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()}, Curve: []finding.SizePoint{}, Unknown: []finding.Gap{}}}
+	a := &answer{Seen: &seen, Size: &finding.Size{
+		Head: finding.NewHead(finding.KindSize), Seconds: s.Seconds, Collections: s.Collections,
+		Price: finding.SizePrice{Core: price.Core, GiB: price.GiB, From: price.From()},
+		Curve: []finding.SizePoint{}, Unknown: []finding.Gap{},
+	}}
 	a.unseen()
 	a.cpu()
 	a.memory()

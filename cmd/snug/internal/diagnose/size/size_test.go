@@ -279,6 +279,7 @@ func TestInUse(t *testing.T) {
 		"no limit of its own":                {150, 50, 20, -1, 90, 120, 30},
 		"its own, with the kernel's memory":  {150, 50, 20, 120, 90, 140, 50},
 		"Go has mapped more than is touched": {150, 50, 20, 120, 200, 140, 40},
+		"a cgroup that holds nothing":        {150, 50, 20, 0, 90, 20, 20},
 		"no pages of files":                  {100, 0, 0, 100, 100, 100, 0},
 		"unknown pages":                      {100, 0, 0, -1, 100, 100, 0},
 		"mapped data alone":                  {1600, 1500, 10, 110, 100, 120, 20},

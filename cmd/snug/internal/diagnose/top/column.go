@@ -20,36 +20,67 @@ type column struct {
 	left     bool   // align text left; figures are aligned right
 	drop     int    // without room, columns with a higher number are dropped first
 	words    string // its text in the help
-	text     func(*finding.TopProcess, *glyphs) (string, Role)
-	order    func(a, b *finding.TopProcess) int // nil = no sort order
+	text     func(*row, *glyphs) (string, Role)
+	order    func(a, b *row) int // nil = no sort order
 }
+
+// row is one process.
+type row = finding.TopProcess
 
 // columns lists all columns from left to right.
 var columns = []column{
-	{id: "pid", head: "PID", width: 7, drop: 2, words: "process number", text: pidText, order: func(a, b *finding.TopProcess) int { return cmp.Compare(b.PID, a.PID) }},
+	{id: "pid", head: "PID", width: 7, drop: 2, words: "process number", text: pidText,
+		order: func(a, b *row) int { return cmp.Compare(b.PID, a.PID) }},
 	{id: "name", head: "PROGRAM", width: 11, grows: 13, left: true, words: "the executable's name", text: nameText,
-		order: func(a, b *finding.TopProcess) int { return strings.Compare(b.Name, a.Name) }},
+		order: func(a, b *row) int { return strings.Compare(b.Name, a.Name) }},
 	{id: "go", head: "GO", width: 7, left: true, drop: 18, words: "release of Go it was built with", text: goText},
-	{id: "cpu", head: "CPU", width: 5, drop: 1, words: "cores used: 1.00 is one CPU all the time", text: cpuText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Used })},
-	{id: "quota", head: "QUOTA", width: 5, drop: 12, words: "cores it may use; - is no quota", text: quotaText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Quota })},
-	{id: "throttled", head: "THR%", width: 4, drop: 4, words: "share of throttled periods: the quota was used up, so it was stopped for the rest", text: throttledText,
-		order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Throttled })},
-	{id: "wait", head: "WAIT", width: 4, drop: 8, words: "threads ready to run that waited for a CPU", text: waitText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Waiting })},
-	{id: "gc", head: "GC%", width: 4, drop: 5, words: "share of its CPU time that garbage collection took", text: gcText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.GC })},
-	{id: "rate", head: "GC/MIN", width: 6, drop: 7, words: "collections a minute", text: rateText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.PerMinute })},
-	{id: "pause", head: "PAUSE", width: 5, drop: 10, words: "time that collections stopped all goroutines, a second", text: pauseText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Paused })},
-	{id: "memory", head: "MEM", width: 5, drop: 16, words: "resident memory", text: memoryText, order: by(func(p *finding.TopProcess) figure.Of[int64] { return p.Memory })},
-	{id: "heap", head: "HEAP", width: 5, drop: 11, words: "heap: allocated, or marked by the last collection", text: heapText, order: by(func(p *finding.TopProcess) figure.Of[int64] { return p.Heap })},
-	{id: "full", head: "TO LIMIT", width: 8, grows: 4, left: true, drop: 6, words: "heap, its goal, and the room up to GOMEMLIMIT or the memory limit", text: nil, order: by(fullness)},
-	{id: "limit", head: "LIMIT", width: 5, drop: 15, words: "the smaller of GOMEMLIMIT and the memory limit", text: limitText, order: by(limit)},
-	{id: "procs", head: "P", width: 3, drop: 9, words: "GOMAXPROCS: how many threads may run Go code at a time", text: procsText, order: by(func(p *finding.TopProcess) figure.Of[int] { return p.GOMAXPROCS })},
-	{id: "by", head: "BY", width: 5, left: true, drop: 14, words: "who set GOMAXPROCS: env, code, quota (Go, from the quota), host (Go, from the CPUs)", text: byText},
-	{id: "busy", head: "BUSY", width: 4, drop: 10, words: "Ps (of GOMAXPROCS) that were not idle, on average", text: busyText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Busy })},
-	{id: "spin", head: "SPIN", width: 4, drop: 13, words: "busy Ps that looked for work", text: spinText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Spinning })},
-	{id: "latency", head: "LAT99", width: 5, drop: 13, words: "time within which 99 of 100 runnable goroutines ran", text: latencyText,
-		order: by(latency)},
-	{id: "idle", head: "IDLE", width: 4, drop: 17, words: "Ps that were idle", text: idleText, order: by(func(p *finding.TopProcess) figure.Of[float64] { return p.Idle })},
-	{id: "finding", head: "WORST FINDING", width: 22, grows: 40, left: true, drop: 12, words: "what is wrong: E error, W warning, i information", text: findingText, order: byFinding},
+	{id: "cpu", head: "CPU", width: 5, drop: 1, words: "cores used: 1.00 is one CPU all the time", text: cpuText,
+		order: by(func(p *row) figure.Of[float64] { return p.Used })},
+	amount(column{id: "quota", head: "QUOTA", width: 5, drop: 12, words: "cores it may use; - is no quota"},
+		func(p *row) figure.Of[float64] { return p.Quota }, units.NarrowNumber),
+	{id: "throttled", head: "THR%", width: 4, drop: 4, text: throttledText,
+		words: "share of throttled periods: the quota was used up, so it was stopped for the rest",
+		order: by(func(p *row) figure.Of[float64] { return p.Throttled })},
+	{id: "wait", head: "WAIT", width: 4, drop: 8, words: "threads ready to run that waited for a CPU", text: waitText,
+		order: by(func(p *row) figure.Of[float64] { return p.Waiting })},
+	{id: "gc", head: "GC%", width: 4, drop: 5, words: "share of its CPU time that garbage collection took", text: gcText,
+		order: by(func(p *row) figure.Of[float64] { return p.GC })},
+	{id: "rate", head: "GC/MIN", width: 6, drop: 7, words: "collections a minute", text: rateText,
+		order: by(func(p *row) figure.Of[float64] { return p.PerMinute })},
+	{id: "pause", head: "PAUSE", width: 5, drop: 10, words: "time that collections stopped all goroutines, a second",
+		text: pauseText, order: by(func(p *row) figure.Of[float64] { return p.Paused })},
+	amount(column{id: "memory", head: "MEM", width: 5, drop: 16, words: "resident memory"},
+		func(p *row) figure.Of[int64] { return p.Memory }, units.NarrowBytes),
+	amount(column{id: "heap", head: "HEAP", width: 5, drop: 11,
+		words: "heap: allocated, or marked by the last collection"},
+		func(p *row) figure.Of[int64] { return p.Heap }, units.NarrowBytes),
+	{id: "full", head: "TO LIMIT", width: 8, grows: 4, left: true, drop: 6, order: by(fullness),
+		words: "heap, its goal, and the room up to GOMEMLIMIT or the memory limit"},
+	amount(column{id: "limit", head: "LIMIT", width: 5, drop: 15, words: "the smaller of GOMEMLIMIT and the memory limit"},
+		limit, units.NarrowBytes),
+	amount(column{id: "procs", head: "P", width: 3, drop: 9,
+		words: "GOMAXPROCS: how many threads may run Go code at a time"},
+		func(p *row) figure.Of[int] { return p.GOMAXPROCS }, strconv.Itoa),
+	{id: "by", head: "BY", width: 5, left: true, drop: 14, text: byText,
+		words: "who set GOMAXPROCS: env, code, quota (Go, from the quota), host (Go, from the CPUs)"},
+	amount(column{id: "busy", head: "BUSY", width: 4, drop: 10,
+		words: "Ps (of GOMAXPROCS) that were not idle, on average"},
+		func(p *row) figure.Of[float64] { return p.Busy }, ps),
+	amount(column{id: "spin", head: "SPIN", width: 4, drop: 13, words: "busy Ps that looked for work"},
+		func(p *row) figure.Of[float64] { return p.Spinning }, ps),
+	{id: "latency", head: "LAT99", width: 5, drop: 13, words: "time within which 99 of 100 runnable goroutines ran",
+		text: latencyText, order: by(latency)},
+	amount(column{id: "idle", head: "IDLE", width: 4, drop: 17, words: "Ps that were idle"},
+		func(p *row) figure.Of[float64] { return p.Idle }, ps),
+	{id: "finding", head: "WORST FINDING", width: 22, grows: 40, left: true, drop: 12,
+		words: "what is wrong: E error, W warning, i information", text: findingText, order: byFinding},
+}
+
+// amount completes a column that shows a figure and sorts by it.
+func amount[T cmp.Ordered](c column, get func(*row) figure.Of[T], print func(T) string) column {
+	c.text = func(p *row, _ *glyphs) (string, Role) { return show(get(p), print) }
+	c.order = by(get)
+	return c
 }
 
 // Orders returns the names of the sort orders.
@@ -64,11 +95,11 @@ func Orders() []string {
 }
 
 // by orders by a figure. Unknown figures come last.
-func by[T cmp.Ordered](get func(*finding.TopProcess) figure.Of[T]) func(a, b *finding.TopProcess) int {
-	return func(a, b *finding.TopProcess) int { return figure.Compare(get(a), get(b)) }
+func by[T cmp.Ordered](get func(*row) figure.Of[T]) func(a, b *row) int {
+	return func(a, b *row) int { return figure.Compare(get(a), get(b)) }
 }
 
-func byFinding(a, b *finding.TopProcess) int {
+func byFinding(a, b *row) int {
 	if c := cmp.Compare(finding.Worst(a.Findings).Level(), finding.Worst(b.Findings).Level()); c != 0 {
 		return c
 	}
@@ -76,7 +107,7 @@ func byFinding(a, b *finding.TopProcess) int {
 }
 
 // limit returns what bounds the heap: the smaller of GOMEMLIMIT and the memory limit.
-func limit(p *finding.TopProcess) figure.Of[int64] {
+func limit(p *row) figure.Of[int64] {
 	l := p.MemoryLimit
 	if p.GOMEMLIMIT.Known() && (!l.Known() || p.GOMEMLIMIT.N < l.N) {
 		l = p.GOMEMLIMIT
@@ -85,7 +116,7 @@ func limit(p *finding.TopProcess) figure.Of[int64] {
 }
 
 // bound returns the limit of the heap, or its goal if there is no limit.
-func bound(p *finding.TopProcess) figure.Of[int64] {
+func bound(p *row) figure.Of[int64] {
 	if l := limit(p); l.Known() {
 		return l
 	}
@@ -93,18 +124,18 @@ func bound(p *finding.TopProcess) figure.Of[int64] {
 }
 
 // fullness returns the heap's share of its bound.
-func fullness(p *finding.TopProcess) (share figure.Of[float64]) {
+func fullness(p *row) (share figure.Of[float64]) {
 	if of := bound(p); p.Heap.Known() && of.Known() && of.N > 0 {
 		share.Know(float64(p.Heap.N)/float64(of.N), "")
 	}
 	return share
 }
 
-func pidText(p *finding.TopProcess, _ *glyphs) (string, Role) { return strconv.Itoa(p.PID), Plain }
+func pidText(p *row, _ *glyphs) (string, Role) { return strconv.Itoa(p.PID), Plain }
 
-func nameText(p *finding.TopProcess, _ *glyphs) (string, Role) { return p.Name, Plain }
+func nameText(p *row, _ *glyphs) (string, Role) { return p.Name, Plain }
 
-func goText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+func goText(p *row, _ *glyphs) (string, Role) {
 	return show(p.GoVersion, func(v string) string {
 		v, _, _ = strings.Cut(strings.TrimPrefix(v, "go"), " ")
 		return v
@@ -128,18 +159,14 @@ func absent[T any](f figure.Of[T]) string {
 	return "?"
 }
 
-func cpuText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+func cpuText(p *row, _ *glyphs) (string, Role) {
 	if !p.Used.Known() {
 		return ".", Dim
 	}
 	return units.NarrowFixed(p.Used.N, 5), Plain
 }
 
-func quotaText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	return show(p.Quota, units.NarrowNumber)
-}
-
-func throttledText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+func throttledText(p *row, _ *glyphs) (string, Role) {
 	switch {
 	case p.Throttled.Known():
 		return units.NarrowShare(p.Throttled.N), alarm(p.Throttled.N, 0.05, 0.25)
@@ -151,7 +178,7 @@ func throttledText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	return absent(p.Throttled), Dim
 }
 
-func waitText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+func waitText(p *row, _ *glyphs) (string, Role) {
 	switch {
 	case !p.Waiting.Known() && p.Used.Known():
 		return "?", Dim // threads ended, and their waiting time is lost
@@ -161,7 +188,7 @@ func waitText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	return units.NarrowFixed(p.Waiting.N, 4), Plain
 }
 
-func gcText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+func gcText(p *row, _ *glyphs) (string, Role) {
 	switch {
 	case p.GC.Known():
 		return units.NarrowShare(p.GC.N), alarm(p.GC.N, 0.25, 0.5)
@@ -171,7 +198,7 @@ func gcText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 	return absent(p.GC), Dim
 }
 
-func rateText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+func rateText(p *row, _ *glyphs) (string, Role) {
 	if !p.PerMinute.Known() {
 		return pending(p), Dim
 	}
@@ -179,7 +206,7 @@ func rateText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 }
 
 // pending returns the text for a missing rate of collections: "." if it needs a second look.
-func pending(p *finding.TopProcess) string {
+func pending(p *row) string {
 	switch {
 	case !p.Cycles.Read():
 		return "?"
@@ -189,49 +216,29 @@ func pending(p *finding.TopProcess) string {
 	return "."
 }
 
-func pauseText(p *finding.TopProcess, g *glyphs) (string, Role) {
+func pauseText(p *row, g *glyphs) (string, Role) {
 	if !p.Paused.Known() {
 		return pending(p), Dim
 	}
 	return g.duration(p.Paused.N), alarm(p.Paused.N, 0.02, 0.1)
 }
 
-func memoryText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	return show(p.Memory, units.NarrowBytes)
-}
-
-func heapText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	return show(p.Heap, units.NarrowBytes)
-}
-
-func limitText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	return show(limit(p), units.NarrowBytes)
-}
-
-func procsText(p *finding.TopProcess, _ *glyphs) (string, Role) {
-	return show(p.GOMAXPROCS, strconv.Itoa)
-}
-
 // setters maps who set GOMAXPROCS to the words of snug ps.
 var setters = map[string]string{"environment": "env", "code": "code", "runtime": "quota", "host": "host"}
 
-func byText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+func byText(p *row, _ *glyphs) (string, Role) {
 	return show(p.GOMAXPROCSSource, func(by string) string { return cmp.Or(setters[by], by) })
 }
 
-func busyText(p *finding.TopProcess, _ *glyphs) (string, Role) { return show(p.Busy, ps) }
-func spinText(p *finding.TopProcess, _ *glyphs) (string, Role) { return show(p.Spinning, ps) }
-func idleText(p *finding.TopProcess, _ *glyphs) (string, Role) { return show(p.Idle, ps) }
-
 // latency returns the 99th percentile of the scheduler latency over the window.
-func latency(p *finding.TopProcess) (f figure.Of[float64]) {
+func latency(p *row) (f figure.Of[float64]) {
 	if p.Lately.Known() {
 		f.Know(p.Lately.N.P99, "")
 	}
 	return f
 }
 
-func latencyText(p *finding.TopProcess, g *glyphs) (string, Role) {
+func latencyText(p *row, g *glyphs) (string, Role) {
 	switch l := latency(p); {
 	case l.Known():
 		return g.duration(l.N), Plain
@@ -245,7 +252,7 @@ func latencyText(p *finding.TopProcess, g *glyphs) (string, Role) {
 
 func ps(n float64) string { return units.NarrowFixed(n, 4) }
 
-func findingText(p *finding.TopProcess, _ *glyphs) (string, Role) {
+func findingText(p *row, _ *glyphs) (string, Role) {
 	f := finding.Gravest(p.Findings)
 	if f == nil {
 		if why := whyUnknown(p); why != "" {
@@ -261,7 +268,7 @@ func findingText(p *finding.TopProcess, _ *glyphs) (string, Role) {
 }
 
 // whyUnknown returns the reason why most figures of a process are unknown; "" if they are known.
-func whyUnknown(p *finding.TopProcess) string {
+func whyUnknown(p *row) string {
 	for _, field := range []string{"program", "gomaxprocs"} {
 		for _, gap := range p.Unknown {
 			if gap.Field == field {

@@ -116,7 +116,8 @@ func (v *View) figures(p *finding.TopProcess) [][2]string {
 	if p.Quota.State == limits.None {
 		quota = "no quota"
 	}
-	add("CPU", part(p.Used, "", two, " cores used"), quota, part(p.Throttled, "throttled in ", units.About, " of its periods"),
+	add("CPU", part(p.Used, "", two, " cores used"), quota,
+		part(p.Throttled, "throttled in ", units.About, " of its periods"),
 		part(p.Waiting, "", two, " threads waiting for a CPU"), counted(p.Threads, "thread", "threads"))
 	if p.GOMAXPROCS.Known() {
 		by := ""
@@ -129,10 +130,13 @@ func (v *View) figures(p *finding.TopProcess) [][2]string {
 				by += ": " + *p.Module
 			}
 		}
-		add("GOMAXPROCS", strconv.Itoa(p.GOMAXPROCS.N), by, part(figure.As[float64](p.CPUs), "may run on ", units.NarrowNumber, " CPUs"))
+		add("GOMAXPROCS", strconv.Itoa(p.GOMAXPROCS.N), by,
+			part(figure.As[float64](p.CPUs), "may run on ", units.NarrowNumber, " CPUs"))
 	}
-	add("Ps", part(p.Busy, "", two, " busy"), part(p.Spinning, "of them ", two, " spinning"), part(p.Idle, "", two, " idle"))
-	add("GC", part(p.PerMinute, "", func(x float64) string { return units.NarrowCount(x, 6) }, " a minute"), part(p.GC, "", units.About, " of its CPU time"),
+	add("Ps", part(p.Busy, "", two, " busy"), part(p.Spinning, "of them ", two, " spinning"),
+		part(p.Idle, "", two, " idle"))
+	add("GC", part(p.PerMinute, "", func(x float64) string { return units.NarrowCount(x, 6) }, " a minute"),
+		part(p.GC, "", units.About, " of its CPU time"),
 		part(p.MeanPause, "mean pause ", g.duration, ""), part(p.Paused, "stopped ", g.duration, " a second"), gogc(p))
 	spread := func(f figure.Of[finding.Spread], head string) string {
 		if !f.Known() {
@@ -164,7 +168,8 @@ func (v *View) figures(p *finding.TopProcess) [][2]string {
 	}
 	add("memory", bytes(p.Memory, "", " resident"), bytes(p.Mapped, "Go holds ", ""), memlimit, hard)
 	if p.Window.Known() && p.Window.N > 0 {
-		add("", "Ps and GC: over the last "+strconv.FormatFloat(math.Ceil(p.Window.N), 'f', 0, 64)+" s; all else: the last interval")
+		window := strconv.FormatFloat(math.Ceil(p.Window.N), 'f', 0, 64)
+		add("", "Ps and GC: over the last "+window+" s; all else: the last interval")
 	}
 	return out
 }

@@ -169,12 +169,14 @@ func (v *View) footer(width int) Row {
 	if v.filter != "" {
 		l.add(Label, "filter ").add(Input, v.filter).whole(Dim, " (Esc clears)").add(Plain, "  ")
 	}
-	keys := [][2]string{{"q", "quit"}, {"?", "help"}, {"Enter", "detail"}, {"/", "filter"}, {"<>", "sort"}, {"r", "reverse"}, {"Space", "pause"}, {"+-", "time"}}
+	keys := [][2]string{{"q", "quit"}, {"?", "help"}, {"Enter", "detail"}, {"/", "filter"}, {"<>", "sort"},
+		{"r", "reverse"}, {"Space", "pause"}, {"+-", "time"}}
 	if v.paused {
 		keys[6][1] = "go on"
 	}
 	if v.detail {
-		keys = [][2]string{{"Enter", "closes"}, {"j k", "other process"}, {"PgUp PgDn", "scroll"}, {"q", "quit"}, {"?", "help"}}
+		keys = [][2]string{{"Enter", "closes"}, {"j k", "other process"}, {"PgUp PgDn", "scroll"}, {"q", "quit"},
+			{"?", "help"}}
 	}
 	for i, k := range keys {
 		piece := v.glyphs.newLine(l.left)
@@ -242,7 +244,8 @@ func (v *View) empty(width int) Row {
 	case v.look == nil:
 		return l.add(Dim, "looking at all processes ...").row
 	case v.filter != "" && len(v.look.Processes) > 0:
-		return l.add(Plain, "none of "+counted(len(v.look.Processes), "Go process", "Go processes")+" fits the filter "+strconv.Quote(v.filter)).row
+		all := counted(len(v.look.Processes), "Go process", "Go processes")
+		return l.add(Plain, "none of "+all+" fits the filter "+strconv.Quote(v.filter)).row
 	case len(v.look.Selected) > 0:
 		return l.add(Plain, "no Go process now: "+strings.Join(v.look.Selected, " ")).row
 	}
@@ -382,5 +385,6 @@ func (g *glyphs) bar(p *finding.TopProcess, cells int) (string, Role) {
 	if limit(p).Known() {
 		role = alarm(full, 0.8, 0.95)
 	}
-	return strings.Repeat(g.heap, heap) + strings.Repeat(g.goal, goal) + strings.Repeat(g.room, max(0, cells-heap-goal)), role
+	room := max(0, cells-heap-goal)
+	return strings.Repeat(g.heap, heap) + strings.Repeat(g.goal, goal) + strings.Repeat(g.room, room), role
 }

@@ -190,7 +190,8 @@ func (e *watched) collections(r *finding.TopProcess, a, b *observe.Moment) {
 		return
 	}
 	r.Window.Know(took, "")
-	r.Lately, r.Stopped = observe.SpreadSince(a.Go.SchedLatency, b.Go.SchedLatency), observe.SpreadSince(a.Go.GCStops, b.Go.GCStops)
+	r.Lately, r.Stopped = observe.SpreadSince(a.Go.SchedLatency, b.Go.SchedLatency),
+		observe.SpreadSince(a.Go.GCStops, b.Go.GCStops)
 	if !a.Go.Collections.Known() || !b.Go.Collections.Known() || b.Go.Collections.N < a.Go.Collections.N {
 		return
 	}

@@ -79,7 +79,8 @@ func (v *View) Update(d *finding.Watch) {
 	was := v.current()
 	v.look, v.over = d, nil
 	v.arrange()
-	if v.held && was != nil && v.chosen != was.PID && !slices.ContainsFunc(d.Processes, func(p finding.TopProcess) bool { return p.PID == was.PID }) {
+	if v.held && was != nil && v.chosen != was.PID &&
+		!slices.ContainsFunc(d.Processes, func(p finding.TopProcess) bool { return p.PID == was.PID }) {
 		v.said = "ended: " + strconv.Itoa(was.PID) + " " + was.Name
 	}
 }
@@ -135,12 +136,14 @@ func order(rows []*finding.TopProcess, by int, reverse bool) {
 
 // matches reports whether a process matches the filter, which is in lower case.
 func matches(p *finding.TopProcess, want string) bool {
-	return named(p.PID, p.Name, p.Exe, want) || slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return strings.Contains(f.ID, want) })
+	return named(p.PID, p.Name, p.Exe, want) ||
+		slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return strings.Contains(f.ID, want) })
 }
 
 // named reports whether a pid, a name or a path matches the filter.
 func named(pid int, name, exe, want string) bool {
-	return strings.Contains(strings.ToLower(name), want) || strings.Contains(strings.ToLower(exe), want) || strings.HasPrefix(strconv.Itoa(pid), want)
+	return strings.Contains(strings.ToLower(name), want) || strings.Contains(strings.ToLower(exe), want) ||
+		strings.HasPrefix(strconv.Itoa(pid), want)
 }
 
 // choose chooses the row that is nearest to at.

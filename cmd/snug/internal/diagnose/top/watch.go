@@ -72,7 +72,8 @@ type sharedGroup struct {
 
 func NewWatcher(words []string, attended bool) (*watcher, error) {
 	w := &watcher{
-		k: observe.New(), self: map[int]bool{os.Getpid(): true}, known: map[int]*watched{}, others: map[int]passed{}, named: map[int]*namedPid{},
+		k: observe.New(), self: map[int]bool{os.Getpid(): true}, known: map[int]*watched{}, others: map[int]passed{},
+		named:  map[int]*namedPid{},
 		groups: map[string]*sharedGroup{}, room: max(16, (fileLimit()-spareFiles)/openFiles),
 	}
 	if attended {
@@ -125,7 +126,8 @@ func (w *watcher) Look() (*finding.Watch, error) {
 	now := time.Now()
 	d := &finding.Watch{
 		Head: finding.NewHead(finding.KindTop), At: now.Format(time.RFC3339), Machine: runtime.NumCPU(),
-		Processes: []finding.TopProcess{}, Unsupported: []finding.Unsupported{}, Selected: append([]string{}, w.words...), Ended: []int{},
+		Processes: []finding.TopProcess{}, Unsupported: []finding.Unsupported{}, Selected: append([]string{}, w.words...),
+		Ended: []int{},
 	}
 	if !w.at.IsZero() {
 		d.Seconds = new(now.Sub(w.at).Seconds())
@@ -284,7 +286,8 @@ func (w *watcher) refresh(group string, pid int) *limits.Limits {
 
 // Looks takes looks until ctx ends or all named processes have ended. The second look follows
 // the first soon.
-func (w *watcher) Looks(ctx context.Context, interval time.Duration, retime <-chan time.Duration, to chan<- *finding.Watch) error {
+func (w *watcher) Looks(ctx context.Context, interval time.Duration, retime <-chan time.Duration,
+	to chan<- *finding.Watch) error {
 	d, err := w.First()
 	next := time.NewTimer(min(interval, time.Second))
 	defer next.Stop()

@@ -128,7 +128,8 @@ func (h *Headers) sections(r io.ReaderAt, off uint64, entry, n, names uint16) {
 		if h.Class64 {
 			s.Flags, s.Addr, s.Off, s.Size = o.Uint64(t[8:]), o.Uint64(t[16:]), o.Uint64(t[24:]), o.Uint64(t[32:])
 		} else {
-			s.Flags, s.Addr, s.Off, s.Size = uint64(o.Uint32(t[8:])), uint64(o.Uint32(t[12:])), uint64(o.Uint32(t[16:])), uint64(o.Uint32(t[20:]))
+			s.Flags, s.Addr, s.Off, s.Size = uint64(o.Uint32(t[8:])), uint64(o.Uint32(t[12:])), uint64(o.Uint32(t[16:])),
+				uint64(o.Uint32(t[20:]))
 		}
 		at = append(at, o.Uint32(t))
 		h.Sections = append(h.Sections, s)

@@ -43,18 +43,21 @@ type Offsets struct {
 }
 
 var (
-	memCycleVoters = append(voters("mProf_Malloc", "mProf_Free", "mProf_PostSweep"), voter{"mProf_Flush", "mProf_FlushLocked"})
+	memCycleVoters = append(voters("mProf_Malloc", "mProf_Free", "mProf_PostSweep"),
+		voter{"mProf_Flush", "mProf_FlushLocked"})
 	memFlushVoters = []voter{{"mProf_Flush", "mProf_FlushLocked"}, {"mProf_PostSweep", "mProf_FlushLocked"}}
 	memLockVoters  = voters("mProf_Flush", "mProf_PostSweep")
 	memRateVoters  = append(voters("profilealloc", "allocmcache"), voter{"parsedebugvars", "parsegodebug"})
-	allGsVoters    = append(voters("allgadd", "forEachG"), voter{"gcMarkRootPrepare", "allGsSnapshot", "allGsSnapshotSortedForGC"})
-	reasonVoters   = voters("waitReason.String", "goroutineheader", "schedtrace", "forEachG")
+	allGsVoters    = append(voters("allgadd", "forEachG"),
+		voter{"gcMarkRootPrepare", "allGsSnapshot", "allGsSnapshotSortedForGC"})
+	reasonVoters = voters("waitReason.String", "goroutineheader", "schedtrace", "forEachG")
 )
 
 // Records finds what is in Records. It takes a pass over all functions.
 func (f *File) Records() Records {
 	wanted := map[string]bool{"lock2": true, "unlock2": true}
-	for _, list := range [][]voter{memCycleVoters, memFlushVoters, memLockVoters, memRateVoters, allGsVoters, reasonVoters, {{"stkbucket"}}} {
+	for _, list := range [][]voter{memCycleVoters, memFlushVoters, memLockVoters, memRateVoters, allGsVoters, reasonVoters,
+		{{"stkbucket"}}} {
 		for _, v := range list {
 			for _, name := range v {
 				wanted[name] = true
@@ -149,7 +152,8 @@ func (b *ballot) waitReasons() []string {
 					break
 				}
 				p := make([]byte, w[1])
-				if b.img.read(p, w[0]) < len(p) || strings.ContainsFunc(string(p), func(r rune) bool { return r < ' ' || r > '~' }) {
+				if b.img.read(p, w[0]) < len(p) ||
+					strings.ContainsFunc(string(p), func(r rune) bool { return r < ' ' || r > '~' }) {
 					break
 				}
 				texts = append(texts, string(p))

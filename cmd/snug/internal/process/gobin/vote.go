@@ -59,7 +59,8 @@ type ballot struct {
 
 func vote(f *File) Vars {
 	wanted := map[string]bool{accumulate: true}
-	for _, list := range [][]voter{gomaxprocsVoters, gcControllerVoters, pauseVoters, cpuStatsVoters, customVoters, spinningVoters, allGsVoters, allPsVoters} {
+	for _, list := range [][]voter{gomaxprocsVoters, gcControllerVoters, pauseVoters, cpuStatsVoters, customVoters,
+		spinningVoters, allGsVoters, allPsVoters} {
 		for _, v := range list {
 			for _, name := range v {
 				wanted[name] = true

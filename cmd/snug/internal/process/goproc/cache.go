@@ -30,7 +30,8 @@ type Cache struct {
 // maxPrograms, and maxUsers for each program, bound the memory of a snug that runs for months.
 const maxPrograms, maxUsers = 4096, 64
 
-// makeRoom forgets any entry of a full map, and not all: a process with many files must not make snug read everything again.
+// makeRoom forgets any entry of a full map, and not all: a process with many files must not make snug read everything
+// again.
 func makeRoom[K comparable, V any](m map[K]V, most int) {
 	for k := range m {
 		if len(m) < most {
@@ -40,8 +41,8 @@ func makeRoom[K comparable, V any](m map[K]V, most int) {
 	}
 }
 
-// The bounds of what is read of an executable to know what it is, and of all other files of which a process may run code
-// together: bytes and system calls. A library takes a dozen calls and some kilobytes.
+// The bounds of what is read of an executable to know what it is, and of all other files of which a process may run
+// code together: bytes and system calls. A library takes a dozen calls and some kilobytes.
 const (
 	maxExe, maxExeCalls       = 32 << 20, 4096
 	maxGuests, maxGuestsCalls = 16 << 20, 8192
@@ -51,7 +52,8 @@ const (
 // os.UserCacheDir; "" = keep no files. If the directory cannot be used or belongs to another
 // user, the cache keeps no files and reports no error.
 func NewCache(dir string) *Cache {
-	return &Cache{disk: openDisk(dir), programs: map[proc.FileID]*program{}, objects: map[string]Guest{}, alone: map[alone]bool{}}
+	return &Cache{disk: openDisk(dir), programs: map[proc.FileID]*program{}, objects: map[string]Guest{},
+		alone: map[alone]bool{}}
 }
 
 // program is an executable.

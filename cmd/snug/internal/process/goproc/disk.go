@@ -112,7 +112,8 @@ func (d *disk) load(k key) *image {
 
 func parseStored(text []byte, k key) *image {
 	var s stored
-	if json.Unmarshal(text, &s) != nil || s.Format != diskFormat || s.BuildID != k.buildID || s.Size != k.size || s.UID != k.uid {
+	if json.Unmarshal(text, &s) != nil || s.Format != diskFormat || s.BuildID != k.buildID || s.Size != k.size ||
+		s.UID != k.uid {
 		return nil
 	}
 	if !wellFormed(&s.image) {
@@ -127,7 +128,8 @@ func wellFormed(im *image) bool {
 	for _, fields := range [][]int64{
 		{l.GCPercent, l.MemoryLimit, l.HeapLive, l.HeapMarked, l.LastHeapGoal, l.HeapInUse, l.HeapFree, l.MappedReady},
 		{0, l.NumGC, l.GCCPUFraction},
-		{l.GCAssist, l.GCDedicated, l.GCIdle, l.GCPause, l.GCTotal, l.ScavengeAssist, l.ScavengeBg, l.ScavengeTotal, l.Idle, l.User, l.Total},
+		{l.GCAssist, l.GCDedicated, l.GCIdle, l.GCPause, l.GCTotal, l.ScavengeAssist, l.ScavengeBg, l.ScavengeTotal, l.Idle,
+			l.User, l.Total},
 		{s.TimeToRun, s.StopsGC, s.FreeGs, s.FreeGsNoStack},
 	} {
 		for i, one := range fields {

@@ -290,7 +290,8 @@ func (e *Exe) Aware(godebug string) bool {
 
 // Go returns what a plan needs to know about the program, with a GODEBUG variable as in Aware.
 func (e *Exe) Go(godebug string) plan.Go {
-	g := plan.Go{Minor: e.Minor, Blind: !e.Aware(godebug), Automaxprocs: e.Automaxprocs != "", Automemlimit: e.Automemlimit != ""}
+	g := plan.Go{Minor: e.Minor, Blind: !e.Aware(godebug), Automaxprocs: e.Automaxprocs != "",
+		Automemlimit: e.Automemlimit != ""}
 	if e.Narrow {
 		g.Space = 4 << 30
 	}

@@ -84,7 +84,8 @@ func pacerGoal(b block, at pacerOffsets, percent uint64) (goal uint64, ok bool) 
 // pacerGoal has them.
 func (r *reader) allocated(minor int) int64 {
 	l := &r.image.Layout
-	if minor < 19 || minor > newestPacer || l.HeapFree < 0 || l.HeapFree != l.HeapInUse+16 || l.MappedReady != l.HeapFree+24 {
+	if minor < 19 || minor > newestPacer || l.HeapFree < 0 || l.HeapFree != l.HeapInUse+16 ||
+		l.MappedReady != l.HeapFree+24 {
 		return -1
 	}
 	return l.HeapFree + 8

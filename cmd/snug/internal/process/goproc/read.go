@@ -174,7 +174,8 @@ func (r *reader) custom() (set, known bool) {
 func (r *reader) pacer(f *Facts) {
 	v, l := r.image.Vars.GCController, &r.image.Layout
 	size := int64(0)
-	for _, off := range []int64{l.GCPercent, l.MemoryLimit, l.HeapLive, l.HeapMarked, l.LastHeapGoal, l.HeapInUse, l.HeapFree, l.MappedReady} {
+	for _, off := range []int64{l.GCPercent, l.MemoryLimit, l.HeapLive, l.HeapMarked, l.LastHeapGoal, l.HeapInUse,
+		l.HeapFree, l.MappedReady} {
 		if n, ok := span(off); ok {
 			size = max(size, n)
 		}

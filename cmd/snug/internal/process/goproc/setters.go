@@ -32,7 +32,9 @@ func OwnSetters(path string) (found gobin.Setters, err error) {
 // FitsItself reports whether a program imports snug/auto or snug/adapt/auto, which do at start what
 // `snug run` would. It is false if snug cannot read the file.
 func FitsItself(path string) (yes bool) {
-	_ = inspect(path, func(bin *gobin.File) { yes = bin.Has("github.com/snug-go/snug/", "auto.init.0", "adapt/auto.init.0") })
+	_ = inspect(path, func(bin *gobin.File) {
+		yes = bin.Has("github.com/snug-go/snug/", "auto.init.0", "adapt/auto.init.0")
+	})
 	return yes
 }
 

@@ -78,7 +78,8 @@ func (f *Facts) whoProcs(custom, kept bool) Setter {
 	case code.Detail != "":
 		return code
 	}
-	return Setter{Detail: fmt.Sprintf("the program's code, or the CPUs at its start (now %d); Go 1.%d keeps no record", f.CPUs, f.Exe.Minor)}
+	return Setter{Detail: fmt.Sprintf("the program's code, or the CPUs at its start (now %d); Go 1.%d keeps no record",
+		f.CPUs, f.Exe.Minor)}
 }
 
 // MissedQuota reports whether the runtime reads quotas, and yet has a P for each CPU where the quota of

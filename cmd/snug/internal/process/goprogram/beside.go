@@ -36,7 +36,8 @@ func Beside(t *testing.T) (pid int, lib string, load func()) {
 	}
 	dir := t.TempDir()
 	program, lib := filepath.Join(dir, "loader"), filepath.Join(dir, "libgo.so")
-	for name, text := range map[string]string{"loader.c": loader, "lib.c": "__attribute__((section(\".go_export\"))) int nothing = 1;\nint twice(int n) { return 2 * n; }\n"} {
+	for name, text := range map[string]string{"loader.c": loader,
+		"lib.c": "__attribute__((section(\".go_export\"))) int nothing = 1;\nint twice(int n) { return 2 * n; }\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

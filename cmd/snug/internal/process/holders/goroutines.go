@@ -117,7 +117,8 @@ func (r *Reader) Close() error { return r.exe.Close() }
 func open(file *gobin.File, mem io.ReaderAt, bias uint64) (*Reader, error) {
 	r := &Reader{file: file, mem: mem, bias: bias, at: file.Records(), rest: pause}
 	if !r.at.Known {
-		return nil, fmt.Errorf("%s: the layout of the runtime's records %w", cmp.Or(file.Version, "an unknown Go release"), ErrUnknown)
+		return nil, fmt.Errorf("%s: the layout of the runtime's records %w", cmp.Or(file.Version, "an unknown Go release"),
+			ErrUnknown)
 	}
 	return r, nil
 }
@@ -229,7 +230,8 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 		}
 		if !ok {
 			if out.Unread++; r.wild > max(maxWild, len(list)/100) {
-				return nil, fmt.Errorf("a list of %d goroutines makes no sense: %d of the first %d are not in memory", len(list), r.wild, i+1)
+				return nil, fmt.Errorf("a list of %d goroutines makes no sense: %d of the first %d are not in memory", len(list),
+					r.wild, i+1)
 			}
 			continue
 		}
@@ -261,7 +263,8 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 		if own {
 			out.Runtime++
 			if r.finalizes(start) {
-				out.Finalizers = &Group{Count: 1, State: state, Reason: reason, Calls: calls, Cut: !whole && len(calls) > 0, Start: start, Creator: creator, IDs: []uint64{one.id}}
+				out.Finalizers = &Group{Count: 1, State: state, Reason: reason, Calls: calls, Cut: !whole && len(calls) > 0,
+					Start: start, Creator: creator, IDs: []uint64{one.id}}
 			}
 			continue
 		}
@@ -275,7 +278,8 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 		}
 		group := groups[string(key)]
 		if group == nil {
-			group = &Group{State: state, Reason: reason, Calls: slices.Clone(calls), Cut: !whole && len(calls) > 0, Start: start, Creator: creator}
+			group = &Group{State: state, Reason: reason, Calls: slices.Clone(calls), Cut: !whole && len(calls) > 0, Start: start,
+				Creator: creator}
 			groups[string(key)] = group
 		}
 		group.Count++

@@ -160,7 +160,8 @@ func (r *Reader) buckets(known []*bucket) ([]*bucket, error) {
 		}
 		kind, size, depth := le.Uint64(p[16:]), le.Uint64(p[32:]), le.Uint64(p[40:])
 		if kind != kindMemory || size > 1<<48 || depth > maxDepth {
-			return nil, fmt.Errorf("a bucket of the memory profile makes no sense: kind %d, size %d, %d calls", kind, size, depth)
+			return nil, fmt.Errorf("a bucket of the memory profile makes no sense: kind %d, size %d, %d calls",
+				kind, size, depth)
 		}
 		if held += int(depth); held > calls || len(known)+len(added) >= sites {
 			return nil, fmt.Errorf("the memory profile has more than %d sites, or %d calls", sites, calls)

@@ -39,7 +39,8 @@ func (h *Heap) Profile(n *Names, program string) *profile.Profile {
 	}
 	b := heldprof.NewBuilder(p, program)
 	for _, s := range h.Sites {
-		sample := &profile.Sample{NumLabel: map[string][]int64{"bytes": {s.Size}}, NumUnit: map[string][]string{"bytes": {"bytes"}}}
+		sample := &profile.Sample{NumLabel: map[string][]int64{"bytes": {s.Size}},
+			NumUnit: map[string][]string{"bytes": {"bytes"}}}
 		objects, bytes := Estimate(s.Allocs, s.Size, h.Rate)
 		live, held := Estimate(s.Allocs-s.Frees, s.Size, h.Rate)
 		sample.Value = []int64{objects, bytes, live, held}

@@ -39,7 +39,8 @@ func (h *Heap) Holders(n *Names) []Holder {
 		objects, live := Estimate(s.Allocs-s.Frees, s.Size, h.Rate)
 		_, allocated := Estimate(s.Allocs, s.Size, h.Rate)
 		x := &all[i]
-		x.Live, x.Objects, x.Samples, x.Allocated = x.Live+live, x.Objects+objects, x.Samples+s.Allocs-s.Frees, x.Allocated+allocated
+		x.Live, x.Objects, x.Samples, x.Allocated = x.Live+live, x.Objects+objects, x.Samples+s.Allocs-s.Frees,
+			x.Allocated+allocated
 	}
 	all = slices.DeleteFunc(all, func(x Holder) bool { return x.Samples == 0 })
 	slices.SortStableFunc(all, func(a, b Holder) int {

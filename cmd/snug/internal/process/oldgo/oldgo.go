@@ -55,7 +55,8 @@ func Tool(t testing.TB, version string) (file string, env []string) {
 // download returns the path of a release in the module cache, and downloads it if needed.
 func download(t testing.TB, version string) string {
 	t.Helper()
-	cmd := exec.Command("go", "mod", "download", "-json", "golang.org/toolchain@v0.0.1-go"+version+"."+runtime.GOOS+"-"+runtime.GOARCH)
+	cmd := exec.Command("go", "mod", "download", "-json",
+		"golang.org/toolchain@v0.0.1-go"+version+"."+runtime.GOOS+"-"+runtime.GOARCH)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod")
 	cmd.Dir = t.TempDir()
 	cmd.Stderr = os.Stderr

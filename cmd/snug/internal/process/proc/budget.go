@@ -76,7 +76,8 @@ func (b *Budget) Spent() bool {
 // Renew begins another look at a process, with a budget like that of Open.
 func (p *Process) Renew(ctx context.Context) { p.Allow(NewBudget(ctx, OneLook, nil)) }
 
-// With returns the process with another budget, for a part of a look. It is not closed: close p, after the last use of it.
+// With returns the process with another budget, for a part of a look. It is not closed: close p, after the last use
+// of it.
 func (p *Process) With(b *Budget) *Process {
 	q := *p
 	q.budget = b

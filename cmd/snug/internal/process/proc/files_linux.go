@@ -11,9 +11,10 @@ import (
 // maxCode bounds the addresses at which pages of code are looked for, in bytes. The largest program known has 700 MB.
 const maxCode = 8 << 30
 
-// Files returns how many bytes of memory the process has resident in pages of files, and how many of them in files of which it
-// may run code: its executable and its libraries. The others are data. If its pages may not be read, or are too many, code is at
-// most the size of the executable. 0 = none. The error is that of the status file, or of the sum of which the budget is a part.
+// Files returns how many bytes of memory the process has resident in pages of files, and how many of them in files of
+// which it may run code: its executable and its libraries. The others are data. If its pages may not be read, or are
+// too many, code is at most the size of the executable. 0 = none. The error is that of the status file, or of the sum
+// of which the budget is a part.
 //
 // Source: proc_pid_pagemap(5), bits 61 (a page of a file) and 63 (present).
 func (p *Process) Files() (files, code int64, err error) {

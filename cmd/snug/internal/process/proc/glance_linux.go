@@ -63,8 +63,8 @@ func CodeOf(pid int) int64 {
 	return parseSize(statusOf(pid, b[:]), "VmLib")
 }
 
-// statusOf returns what b has room for of /proc/PID/status; nil = unknown. Sizes are in the first kilobyte, unless the process
-// has many groups.
+// statusOf returns what b has room for of /proc/PID/status; nil = unknown. Sizes are in the first kilobyte, unless
+// the process has many groups.
 func statusOf(pid int, b []byte) []byte {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(root+"/"+strconv.Itoa(pid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -89,8 +89,8 @@ func (m *memory) alive() error {
 	return err
 }
 
-// Environ returns GOMAXPROCS, GOMEMLIMIT, GOGC and GODEBUG of the environment the program was started with. It is wrong for a program that overwrites this memory, as some do
-// to change their title.
+// Environ returns GOMAXPROCS, GOMEMLIMIT, GOGC and GODEBUG of the environment the program was started with. It is
+// wrong for a program that overwrites this memory, as some do to change their title.
 func (p *Process) Environ() (map[string]string, error) {
 	if p.auxv == nil {
 		return nil, p.denied("environ")

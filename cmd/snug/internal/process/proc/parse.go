@@ -281,7 +281,8 @@ func parseMaps(text []byte) []Object {
 		path := strings.TrimLeft(field[5], " ")
 		from, to, _ := strings.Cut(field[0], "-")
 		o := Object{ID: field[3] + " " + field[4], span: trimZeros(from) + "-" + trimZeros(to)}
-		if o.Path, o.Deleted = strings.CutSuffix(strings.ReplaceAll(path, `\012`, "\n"), deletedMark); o.Path == "" || o.Path[0] != '/' || seen[o.ID] {
+		o.Path, o.Deleted = strings.CutSuffix(strings.ReplaceAll(path, `\012`, "\n"), deletedMark)
+		if o.Path == "" || o.Path[0] != '/' || seen[o.ID] {
 			continue // the stack, the vDSO, and the like
 		}
 		seen[o.ID] = true
@@ -290,7 +291,8 @@ func parseMaps(text []byte) []Object {
 	return all
 }
 
-// parseCode reads /proc/PID/maps and returns the addresses at which files are mapped of which code may run, their data too.
+// parseCode reads /proc/PID/maps and returns the addresses at which files are mapped of which code may run, their
+// data too.
 func parseCode(text []byte) (spans [][2]uint64) {
 	runs := map[string]bool{}
 	for _, o := range parseMaps(text) {

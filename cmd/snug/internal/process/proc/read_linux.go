@@ -348,8 +348,8 @@ func (p *Process) open(name string) (int, error) {
 	return fd, nil
 }
 
-// read reads at most limit bytes of a file of the process. Those of at most a page are not counted: they are few, and what has
-// read too much must still notice that the process has ended.
+// read reads at most limit bytes of a file of the process. Those of at most a page are not counted: they are few, and
+// what has read too much must still notice that the process has ended.
 func (p *Process) read(name string, limit int) ([]byte, error) {
 	fd, err := p.open(name)
 	if err != nil {

@@ -148,7 +148,8 @@ func (c *Comparison) functions() {
 			Name: name, Self: c.change(f[0].Self, f[1].Self, len(all)), Change: c.change(f[0].Caused, f[1].Caused, len(all)),
 		})
 	}
-	slices.SortStableFunc(c.Functions, func(x, y FuncChange) int { return cmp.Or(byChange(x.Change, y.Change), cmp.Compare(x.Name, y.Name)) })
+	slices.SortStableFunc(c.Functions,
+		func(x, y FuncChange) int { return cmp.Or(byChange(x.Change, y.Change), cmp.Compare(x.Name, y.Name)) })
 }
 
 // calls lays out the calls of both profiles.

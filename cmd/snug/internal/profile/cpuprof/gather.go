@@ -75,7 +75,8 @@ func (g *gather) samples() []Sample {
 		all = append(all, *s)
 	}
 	slices.SortFunc(all, func(a, b Sample) int {
-		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), cmp.Compare(a.TID, b.TID), slices.Compare(a.PCs, b.PCs), boolCompare(a.Kernel, b.Kernel))
+		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), cmp.Compare(a.TID, b.TID), slices.Compare(a.PCs, b.PCs),
+			boolCompare(a.Kernel, b.Kernel))
 	})
 	return all
 }

@@ -221,7 +221,8 @@ func (b *builder) function(f Frame) *profile.Function {
 	if have := b.functions[key]; have != nil {
 		return have
 	}
-	fn := &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: f.Function, SystemName: f.Function, Filename: f.File, StartLine: int64(f.Start)}
+	fn := &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: f.Function, SystemName: f.Function, Filename: f.File,
+		StartLine: int64(f.Start)}
 	b.p.Function = append(b.p.Function, fn)
 	b.functions[key] = fn
 	return fn

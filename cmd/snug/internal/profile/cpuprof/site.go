@@ -86,9 +86,10 @@ func demandOf(function string) Demand {
 }
 
 // standard lists the first elements of the import paths of the standard library.
-var standard = strings.Fields("archive bufio bytes cmp compress container context crypto database debug embed encoding errors " +
-	"expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime " +
-	"slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak")
+var standard = strings.Fields("archive bufio bytes cmp compress container context crypto database debug embed " +
+	"encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin " +
+	"reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe " +
+	"vendor weak")
 
 // isStandard reports whether a Go function is of the standard library.
 func isStandard(function string) bool {
@@ -179,7 +180,8 @@ func (s *sites) count(demand Demand, by *profile.Line, n, ns float64) {
 func (s *sites) list(totalNanos float64) []Site {
 	var all []Site
 	for key, c := range s.found {
-		site := Site{Demand: key.demand, Function: key.function, Samples: int64(min(c.samples, 1<<62)), Ratio: c.ns / totalNanos}
+		site := Site{Demand: key.demand, Function: key.function, Samples: int64(min(c.samples, 1<<62)),
+			Ratio: c.ns / totalNanos}
 		most := 0.0
 		for at, ns := range c.lines {
 			if ns > most || ns == most && at < site.At {

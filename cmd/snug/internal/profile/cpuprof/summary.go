@@ -181,7 +181,8 @@ func newSorter() *sorter { return &sorter{map[*profile.Function]known{}} }
 func (s *sorter) of(f *profile.Function) known {
 	k, ok := s.known[f]
 	if !ok {
-		k = known{rankOf(f.Name), strings.HasPrefix(f.Name, "runtime.cgocallback"), demandOf(f.Name), isStandard(f.Name), packageOf(f.Name) == "net"}
+		k = known{rankOf(f.Name), strings.HasPrefix(f.Name, "runtime.cgocallback"), demandOf(f.Name), isStandard(f.Name),
+			packageOf(f.Name) == "net"}
 		s.known[f] = k
 	}
 	return k
@@ -296,7 +297,8 @@ func sourceOf(p *profile.Profile) Source {
 
 // userOnly reports whether a profile is a capture without time in the kernel.
 func userOnly(p *profile.Profile) bool {
-	return slices.ContainsFunc(p.Comments, func(c string) bool { return strings.HasPrefix(c, perfComment) && strings.HasSuffix(c, userComment) })
+	return slices.ContainsFunc(p.Comments,
+		func(c string) bool { return strings.HasPrefix(c, perfComment) && strings.HasSuffix(c, userComment) })
 }
 
 // maxName is the maximum length of a name to show, in characters.

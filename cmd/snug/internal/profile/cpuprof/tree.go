@@ -197,7 +197,8 @@ func (t *tree) calls() []Call {
 		})
 		below := slices.Clone(n.below)
 		slices.SortFunc(below, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(t.nodes[b].total(), t.nodes[a].total()), cmp.Compare(t.names[t.nodes[a].name], t.names[t.nodes[b].name]))
+			return cmp.Or(cmp.Compare(t.nodes[b].total(), t.nodes[a].total()),
+				cmp.Compare(t.names[t.nodes[a].name], t.names[t.nodes[b].name]))
 		})
 		above = n.rank
 		if at == 0 {

@@ -49,7 +49,8 @@ type FormatError struct {
 
 func (e *FormatError) Error() string {
 	if e.Minor > lastKnown {
-		return fmt.Sprintf("an execution trace in the format of Go 1.%d; the newest known format is that of Go 1.%d", e.Minor, lastKnown)
+		return fmt.Sprintf("an execution trace in the format of Go 1.%d; the newest known format is that of Go 1.%d",
+			e.Minor, lastKnown)
 	}
 	return fmt.Sprintf("an execution trace in the unknown format of Go 1.%d", e.Minor)
 }
@@ -61,8 +62,8 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("an execution trace in the format of Go 1.%d of more than %d MiB: this format can only be read whole, "+
-		"which takes about 18 times its size in memory", e.Minor, e.Limit>>20)
+	return fmt.Sprintf("an execution trace in the format of Go 1.%d of more than %d MiB: this format can only be "+
+		"read whole, which takes about 18 times its size in memory", e.Minor, e.Limit>>20)
 }
 
 // DamagedError is a trace without any readable part.

@@ -104,7 +104,8 @@ func (l *timeline) ps(end int64) Ps {
 				of[k] = append(of[k], min(float64(sum[k])/long, 1))
 			}
 		}
-		out.Program, out.Collector, out.Other = append(out.Program, of[byProgram]), append(out.Collector, of[byCollector]), append(out.Other, of[byOther])
+		out.Program, out.Collector = append(out.Program, of[byProgram]), append(out.Collector, of[byCollector])
+		out.Other = append(out.Other, of[byOther])
 	}
 	return out
 }

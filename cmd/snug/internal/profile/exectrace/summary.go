@@ -138,7 +138,8 @@ func (f *fold) summary() *Summary {
 		marking = plus(marking, f.now-f.markSince)
 	}
 	s := &Summary{Events: f.events, CPUSamples: f.samples, Procs: f.changes}
-	s.Wall = Wall{Run: f.span(f.now), GCs: f.begins, Ended: f.marks.n, Marking: time.Duration(marking), Marks: f.marks.distribution(), Stops: f.allStops.distribution()}
+	s.Wall = Wall{Run: f.span(f.now), GCs: f.begins, Ended: f.marks.n, Marking: time.Duration(marking),
+		Marks: f.marks.distribution(), Stops: f.allStops.distribution()}
 	for _, st := range f.stops {
 		if st.h.n > 0 {
 			s.Wall.StopsBy = append(s.Wall.StopsBy, Stop{st.reason, st.gc, st.h.distribution()})
@@ -170,8 +171,11 @@ func (f *fold) summary() *Summary {
 
 func (f *fold) occupancy(o *Occupancy) {
 	*o = Occupancy{
-		Running: time.Duration(f.running), Dedicated: time.Duration(f.work[dedicated]), Fractional: time.Duration(f.work[fractional]),
-		Assist: time.Duration(f.work[assisting]), Sweep: time.Duration(f.work[sweeping]), Idle: time.Duration(f.work[idle]),
+		Running: time.Duration(f.running), Dedicated: time.Duration(f.work[dedicated]),
+		Fractional: time.Duration(f.work[fractional]),
+		Assist:     time.Duration(f.work[assisting]),
+		Sweep:      time.Duration(f.work[sweeping]),
+		Idle:       time.Duration(f.work[idle]),
 	}
 	for _, p := range f.ps {
 		held := time.Duration(0)

@@ -58,7 +58,8 @@ func (s step) and(b *step) step {
 		if !s.anyHeap {
 			s.heapLow = b.heapLow
 		}
-		s.heapLow, s.heapHigh, s.heapLast, s.anyHeap = min(s.heapLow, b.heapLow), max(s.heapHigh, b.heapHigh), b.heapLast, true
+		s.heapLow, s.heapHigh = min(s.heapLow, b.heapLow), max(s.heapHigh, b.heapHigh)
+		s.heapLast, s.anyHeap = b.heapLast, true
 	}
 	if b.anyGoal {
 		s.goalLast, s.anyGoal = b.goalLast, true
@@ -136,7 +137,8 @@ func (l *timeline) course(end int64) Timeline {
 		s := &l.steps[i]
 		begin := l.start + int64(i)<<l.shift
 		long := float64(max(min(end-begin, 1<<l.shift), 1))
-		p := Point{HeapLow: heap, HeapHigh: heap, GC: min(s.gc/long, 1), Stopped: min(float64(s.stopped)/long, 1), Marking: min(float64(s.marked)/long, 1)}
+		p := Point{HeapLow: heap, HeapHigh: heap, GC: min(s.gc/long, 1), Stopped: min(float64(s.stopped)/long, 1),
+			Marking: min(float64(s.marked)/long, 1)}
 		if s.anyHeap {
 			p.HeapLow, p.HeapHigh, heap = s.heapLow, s.heapHigh, s.heapLast
 			out.HasHeap = true

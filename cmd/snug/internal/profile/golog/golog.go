@@ -6,8 +6,8 @@
 //
 // The runtime writes such a line in pieces, each with its own system call, so text of
 // the program can come before, after or within a line. The package reads lines with
-// text before or after them, and counts lines with text within as damaged. It also
-// reads lines inside the records of Docker's json-file log.
+// text before or after them, and leaves out those with text within. It also reads lines
+// inside the records of Docker's json-file log.
 package golog
 
 import (
@@ -15,18 +15,11 @@ import (
 	"io"
 )
 
-// Summary sums up the lines of a log. Its size does not depend on the length of the log.
+// Summary sums up the lines of the last process that wrote to a log: a new one is detected when the number
+// of a collection, or the time, goes back. Its size does not depend on the length of the log.
 type Summary struct {
-	// GC and Sched are of the last process that wrote to the log.
 	GC    GC
 	Sched Sched
-	// Restarts counts new processes within the log, detected when the number of
-	// a collection, or the time, goes back. Two processes that write to the log
-	// at the same time look like many restarts.
-	Restarts int
-	// Damaged counts lines of the whole log that begin like one of gctrace or
-	// schedtrace, but do not continue like it. They count nowhere else.
-	Damaged int
 }
 
 const (
@@ -41,7 +34,7 @@ const (
 // before it. The sizes of the reads of r do not affect the result.
 func Read(r io.Reader) (Summary, error) {
 	var (
-		s       summer
+		s       Summary
 		buf     = make([]byte, bufferSize)
 		start   = 0 // start of the unfinished line
 		end     = 0 // end of the data read
@@ -50,7 +43,7 @@ func Read(r io.Reader) (Summary, error) {
 	for {
 		n, err := r.Read(buf[end:])
 		if n < 0 || n > len(buf)-end {
-			return s.summary(), io.ErrShortBuffer // a reader that breaks its contract
+			return s, io.ErrShortBuffer // a reader that breaks its contract
 		}
 		fresh := end
 		end += n
@@ -74,7 +67,7 @@ func Read(r io.Reader) (Summary, error) {
 			if err == io.EOF {
 				err = nil
 			}
-			return s.summary(), err
+			return s, err
 		}
 		if end < len(buf) {
 			continue
@@ -89,65 +82,3 @@ func Read(r io.Reader) (Summary, error) {
 		start = 0
 	}
 }
-
-// summer sums up lines.
-type summer struct {
-	gc       gcSums
-	sched    schedSums
-	restarts int
-	damaged  int
-}
-
-func (s *summer) summary() Summary {
-	return Summary{GC: s.gc.GC, Sched: s.sched.figures(), Restarts: s.restarts, Damaged: s.damaged}
-}
-
-// text finds the lines of the runtime that begin in the first n bytes of b.
-func (s *summer) text(b []byte, n int) {
-	s.find(b, n, gcWord, func(b []byte) (int, verdict) {
-		line, read, v := parseGC(b)
-		if v == good {
-			s.addGC(line)
-		}
-		return read, v
-	})
-	s.find(b, n, schedWord, func(b []byte) (int, verdict) {
-		line, read, v := parseSched(b)
-		if v == good {
-			s.addSched(line)
-		}
-		return read, v
-	})
-}
-
-// find calls parse for each word in the first n bytes of b. Words and parsed text do
-// not overlap, so the time is linear in len(b).
-func (s *summer) find(b []byte, n int, word string, parse func([]byte) (int, verdict)) {
-	for at := 0; at < n; {
-		i := bytes.Index(b[at:min(len(b), n+len(word))], []byte(word))
-		if i < 0 || at+i >= n {
-			return
-		}
-		at += i
-		read, v := parse(b[at:])
-		if v == damaged {
-			s.damaged++
-		}
-		at += max(read, len(word))
-	}
-}
-
-// restart discards the figures of the previous process.
-func (s *summer) restart() {
-	s.restarts++
-	s.gc, s.sched = gcSums{}, schedSums{}
-}
-
-// verdict is the result of a parser.
-type verdict uint8
-
-const (
-	other   verdict = iota // other text
-	damaged                // began like a line of the runtime
-	good
-)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -27,30 +28,21 @@ func TestReleases(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			log, truth := sample(t, file)
 			s, err := Read(bytes.NewReader(log))
-			if err != nil || s.Restarts != 0 || s.Damaged != 0 {
-				t.Fatalf("%+v, %v", s, err)
+			if err != nil {
+				t.Fatal(err)
 			}
 			g := s.GC
-			if g.Procs != truth.procs || !g.ProcsChanged {
-				t.Errorf("GOMAXPROCS %d, changed %v", g.Procs, g.ProcsChanged)
-			}
-			if g.Cycles != truth.gcs || g.FirstCycle != 1 || int(g.LastCycle) != truth.gcs || g.Forced != truth.forced {
-				t.Errorf("cycles %d, from %d to %d, %d forced, want %d and %d", g.Cycles, g.FirstCycle, g.LastCycle, g.Forced, truth.gcs, truth.forced)
-			}
-			if pause := float64(truth.pause) / 1e9; g.STW > pause*1.001 || g.STW < pause*0.9 {
-				t.Errorf("STW %v s, the program says %v", g.STW, pause)
-			}
-			if float64(truth.gogc) < g.GOGCLow || float64(truth.gogc) > g.GOGCHigh || g.GOGCHigh-g.GOGCLow > 10 {
-				t.Errorf("GOGC between %v and %v, want %d", g.GOGCLow, g.GOGCHigh, truth.gogc)
+			if g.Cycles != truth.gcs || g.Procs != truth.procs || g.firstNumber != 1 || int(g.lastNumber) != truth.gcs {
+				t.Errorf("%+v, want %+v", g, truth)
 			}
 			if rate, ok := g.PerSecond(); !ok || rate*(g.Last-g.First) < float64(truth.gcs-1)-0.001 {
 				t.Errorf("%v a second, %v", rate, ok)
 			}
-			if g.Live != 128<<20 || g.HeapEndMax < g.HeapEnd || g.LiveMax < g.Live || g.GoalMax < g.Goal || g.CPU.Assist == 0 || g.CPU.Dedicated == 0 || g.CPU.Idle == 0 {
+			if g.Live != 128<<20 || g.Goal < g.Live || g.Goal > 8*g.Live || g.CPU < float64(truth.pause)/1e9 {
 				t.Errorf("%+v", g)
 			}
 			looks := bytes.Count(log, []byte("SCHED "))
-			if d := s.Sched; d.Looks != looks || d.QueueLooks != looks || d.Procs != truth.procs || !d.ProcsChanged || d.First != 0 || d.Threads < 3 || d.IdleProcs <= 0 || d.IdleProcs > 3 {
+			if d := s.Sched; d.Looks != looks || d.Procs != truth.procs || d.IdleProcs() <= 0 || d.IdleProcs() > 3 || d.Spinning() > 3 {
 				t.Errorf("%+v, want %d looks", d, looks)
 			}
 		})
@@ -83,12 +75,10 @@ const (
 
 var (
 	gcOne = GC{
-		Cycles: 1, FirstCycle: 1, LastCycle: 1, First: 0.5, Last: 0.5, Procs: 2, Percent: 2,
-		CPU: GCCPU{0.036e-3, 0.1e-3, 0.4e-3, 7e-3, 0.006e-3}, STW: 0.021e-3, STWMax: 0.018e-3,
-		HeapStart: 4 << 20, HeapEnd: 5 << 20, Live: 1 << 20, Goal: 6 << 20,
-		HeapEndMax: 5 << 20, LiveMax: 1 << 20, GoalMax: 6 << 20, Stacks: 2 << 20, Globals: 3 << 20,
+		Cycles: 1, First: 0.5, Last: 0.5, Procs: 2, CPU: 0.542e-3, Live: 1 << 20, Goal: 6 << 20,
+		firstNumber: 1, lastNumber: 1,
 	}
-	schedBoth = Sched{Looks: 2, First: 0, Last: 0.01, Procs: 2, IdleProcs: 0.5, Spinning: 0.5, Threads: 4, ThreadsMax: 5, QueueLooks: 2, Queue: 3.5, QueueMax: 4}
+	schedBoth = Sched{Looks: 2, Procs: 2, idle: 1, spinning: 1, ms: 10}
 )
 
 func TestRead(t *testing.T) {
@@ -106,19 +96,17 @@ func TestRead(t *testing.T) {
 		"checking for goroutine leaks":  {leak, Summary{GC: gcOne}},
 		"Docker's json-file":            {`{"log":"` + strings.ReplaceAll(strings.TrimSpace(gc1), ">", `\u003e`) + `\n","stream":"stderr"}`, Summary{GC: gcOne}},
 		"Kubernetes' log":               {"2026-11-21T10:00:00.1Z stderr F " + gc1, Summary{GC: gcOne}},
-		"torn by the program":           {gc1 + strings.Replace(gc2, "20 MB", "20hello\n MB", 1), Summary{GC: gcOne, Damaged: 1}},
-		"cut off":                       {gc1 + gc2[:40], Summary{GC: gcOne, Damaged: 1}},
-		"more than a hundred percent":   {strings.Replace(gc1, " 2%", " 101%", 1), Summary{Damaged: 1}},
-		"no P":                          {strings.Replace(gc1, "2 P", "0 P", 1), Summary{Damaged: 1}},
-		"a heap no Go can have":         {strings.Replace(gc1, "->5->", "->9999999999999->", 1), Summary{Damaged: 1}},
-		"a number with 30 digits":       {strings.Replace(gc1, "4->", strings.Repeat("4", 30)+"->", 1), Summary{Damaged: 1}},
-		"a new process":                 {gc2 + "panic: x\n" + gc1, Summary{GC: gcOne, Restarts: 1}},
-		"a new process, same number":    {gc1 + gc1, Summary{GC: gcOne, Restarts: 1}},
-		"a new process, time goes back": {strings.Replace(gc1, "@0.500", "@0.600", 1) + strings.Replace(gc2, "@1.500", "@0.100", 1) + gc1, Summary{GC: gcOne, Restarts: 2}},
+		"torn by the program":           {gc1 + strings.Replace(gc2, "20 MB", "20hello\n MB", 1), Summary{GC: gcOne}},
+		"cut off":                       {gc1 + gc2[:40], Summary{GC: gcOne}},
+		"no P":                          {strings.Replace(gc1, "2 P", "0 P", 1), Summary{}},
+		"a heap no Go can have":         {strings.Replace(gc1, "->1 MB", "->9999999999999 MB", 1), Summary{}},
+		"a number with 30 digits":       {strings.Replace(gc1, "gc 1", "gc "+strings.Repeat("4", 30), 1), Summary{}},
+		"a new process":                 {gc2 + "panic: x\n" + gc1, Summary{GC: gcOne}},
+		"a new process, same number":    {gc1 + gc1, Summary{GC: gcOne}},
+		"a new process, time goes back": {strings.Replace(gc1, "@0.500", "@0.600", 1) + strings.Replace(gc2, "@1.500", "@0.100", 1) + gc1, Summary{GC: gcOne}},
 		"both formats of schedtrace":    {sched0 + sched1, Summary{Sched: schedBoth}},
-		"schedtrace of a new process":   {sched1 + gc2 + sched0 + sched1, Summary{Sched: schedBoth, Restarts: 1}},
-		"queues of other Ps":            {sched0 + sched1 + strings.Replace(sched1, "0 4 ", "0 4 1 ", 1) + strings.Replace(sched1, "0 4 ", "0 ", 1), Summary{Sched: schedBoth, Damaged: 2}},
-		"more idle Ps than Ps":          {sched0 + sched1 + strings.Replace(sched1, "idleprocs=0", "idleprocs=3", 1), Summary{Sched: schedBoth, Damaged: 1}},
+		"schedtrace of a new process":   {sched1 + gc2 + sched0 + sched1, Summary{Sched: schedBoth}},
+		"more idle Ps than Ps":          {sched0 + sched1 + strings.Replace(sched1, "idleprocs=0", "idleprocs=3", 1), Summary{Sched: schedBoth}},
 		"gctrace glued to schedtrace":   {sched0 + strings.TrimSuffix(gc1, "\n") + sched1, Summary{GC: gcOne, Sched: schedBoth}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,42 +120,31 @@ func TestRead(t *testing.T) {
 // near compares formatted values, because sums of decimals differ in the last bits.
 func near(a, b Summary) bool {
 	text := func(s Summary) string {
-		s.GC.CPU = GCCPU{}
-		s.GC.STW, s.GC.STWMax = 0, 0
-		return fmt.Sprintf("%+v", s)
+		cpu := s.GC.CPU
+		s.GC.CPU = 0
+		return fmt.Sprintf("%+v %.9f", s, cpu)
 	}
-	c, d := a.GC.CPU, b.GC.CPU
-	times := func(g GC, c GCCPU) string {
-		return fmt.Sprintf("%.9f %.9f %.9f %.9f %.9f %.9f %.9f", c.SweepTerm, c.Assist, c.Dedicated, c.Idle, c.MarkTerm, g.STW, g.STWMax)
-	}
-	return text(a) == text(b) && times(a.GC, c) == times(b.GC, d)
+	return text(a) == text(b)
 }
 
 func TestTwoCollections(t *testing.T) {
 	s, err := Read(strings.NewReader(gc1 + gc2))
 	g := s.GC
-	if err != nil || g.Cycles != 2 || g.Forced != 1 || g.Procs != 4 || !g.ProcsChanged || g.Percent != 3 {
+	if err != nil || g.Cycles != 2 || g.Procs != 4 || g.Live != 20<<20 || g.Goal != 60<<20 || math.Abs(g.CPU-8.042e-3) > 1e-9 {
 		t.Errorf("%+v, %v", g, err)
 	}
 	if rate, ok := g.PerSecond(); !ok || rate != 1 {
 		t.Errorf("%v, %v a second", rate, ok)
-	}
-	if g.GOGCLow != 0 || g.GOGCHigh != 0 {
-		t.Errorf("GOGC %v to %v from a live heap of 1 MiB", g.GOGCLow, g.GOGCHigh)
-	}
-	if g.STWMax != 0.002 {
-		t.Errorf("longest stop %v s", g.STWMax)
 	}
 	if _, ok := gcOne.PerSecond(); ok {
 		t.Error("a rate of one collection")
 	}
 }
 
-// TestGap: with a missing line the rate is right and GOGC unknown.
+// TestGap: with a missing line the rate is right.
 func TestGap(t *testing.T) {
-	big := strings.Replace(gc2, "gc 2", "gc 9", 1)
-	s, _ := Read(strings.NewReader(strings.ReplaceAll(gc1, "->1 MB", "->64 MB") + big))
-	if rate, ok := s.GC.PerSecond(); !ok || rate != 8 || s.GC.Cycles != 2 || s.GC.GOGCHigh != 0 {
+	s, _ := Read(strings.NewReader(gc1 + strings.Replace(gc2, "gc 2", "gc 9", 1)))
+	if rate, ok := s.GC.PerSecond(); !ok || rate != 8 || s.GC.Cycles != 2 {
 		t.Errorf("%v a second, %v, %+v", rate, ok, s.GC)
 	}
 }
@@ -175,18 +152,18 @@ func TestGap(t *testing.T) {
 // TestOff reads the goals that Go 1.18 and later write with GOGC=off.
 func TestOff(t *testing.T) {
 	for _, goal := range []string{"17592186044415", "8532210231511"} {
-		line := strings.Replace(gc1, "->1 MB, 6 MB goal", "->64 MB, "+goal+" MB goal", 1)
-		s, err := Read(strings.NewReader(line + strings.Replace(line, "gc 1 @0", "gc 2 @1", 1)))
-		if g := s.GC; err != nil || s.Damaged != 0 || g.Cycles != 2 || g.Goal != NoGoal || g.GOGCHigh != 0 {
+		s, err := Read(strings.NewReader(strings.Replace(gc1, "->1 MB, 6 MB goal", "->64 MB, "+goal+" MB goal", 1)))
+		if g := s.GC; err != nil || g.Cycles != 1 || g.Live != 64<<20 || g.Goal != NoGoal {
 			t.Errorf("%+v, %v", s, err)
 		}
 	}
 }
 
+// TestDetail reads a log with scheddetail=1, whose lines have no queues.
 func TestDetail(t *testing.T) {
 	log, truth := sample(t, "testdata/detail-go1.26.8.log")
 	s, err := Read(bytes.NewReader(log))
-	if d := s.Sched; err != nil || s.Damaged != 0 || d.Looks < 2 || d.QueueLooks != 0 || d.Queue != 0 || d.Procs != 3 || truth.procs != 2 {
+	if d := s.Sched; err != nil || d.Looks < 2 || d.Procs != 3 || truth.procs != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -207,7 +184,7 @@ func TestPieces(t *testing.T) {
 		}
 	}
 	whole, err := Read(bytes.NewReader(log.Bytes()))
-	if err != nil || whole.Restarts < len(files)-1 || whole.GC.Cycles == 0 || whole.Damaged != 0 {
+	if err != nil || whole.GC.Cycles == 0 {
 		t.Fatalf("%+v, %v", whole, err)
 	}
 	for name, r := range map[string]io.Reader{
@@ -253,7 +230,7 @@ type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
 
-// TestGigabyte: nonsense of any length takes no memory and little time.
+// TestGigabyte: nonsense of any length takes little memory and time.
 func TestGigabyte(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a gigabyte takes a second")
@@ -274,7 +251,7 @@ func TestGigabyte(t *testing.T) {
 				t.Fatal(err)
 			}
 			runtime.ReadMemStats(&after)
-			if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
+			if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
 				t.Errorf("%d bytes allocated", n)
 			}
 		})
@@ -306,10 +283,10 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("in pieces %+v, %v\nwhole %+v", got, err, whole)
 		}
 		g, d := whole.GC, whole.Sched
-		if g.Cycles == 0 && g != (GC{}) || g.Cycles > 0 && (g.Procs < 1 || g.Forced > g.Cycles || g.Last < g.First || g.STW < g.STWMax) {
+		if g.Cycles == 0 && g != (GC{}) || g.Cycles > 0 && (g.Procs < 1 || g.Last < g.First || g.Live < 0 || g.Goal < 0) {
 			t.Errorf("%+v", g)
 		}
-		if d.Looks == 0 && d != (Sched{}) || d.Looks > 0 && (d.Procs < 1 || d.Last < d.First || d.Queue < 0) {
+		if d.Looks == 0 && d != (Sched{}) || d.Looks > 0 && (d.Procs < 1 || d.IdleProcs() > maxProcs || d.Spinning() < 0) {
 			t.Errorf("%+v", d)
 		}
 	})

@@ -91,7 +91,8 @@ func (d *dump) line(text string) {
 	default:
 		// The arguments are in the last parentheses; a method's receiver is in others before them.
 		open := strings.LastIndexByte(text, '(')
-		if open <= 0 || !strings.HasSuffix(text, ")") || strings.ContainsAny(text[:open], " \t") && !strings.Contains(text[:open], "[") {
+		if open <= 0 || !strings.HasSuffix(text, ")") || strings.ContainsAny(text[:open], " \t") &&
+			!strings.Contains(text[:open], "[") {
 			return // not a call, for example a register or a message
 		}
 		if len(d.now.Calls) == maxCalls {

@@ -46,7 +46,8 @@ func (b *Builder) location(c Call) *profile.Location {
 			b.functions[id] = fn
 			b.p.Function = append(b.p.Function, fn)
 		}
-		l = &profile.Location{ID: uint64(len(b.p.Location) + 1), Mapping: b.p.Mapping[0], Line: []profile.Line{{Function: fn, Line: int64(c.Line)}}}
+		l = &profile.Location{ID: uint64(len(b.p.Location) + 1), Mapping: b.p.Mapping[0],
+			Line: []profile.Line{{Function: fn, Line: int64(c.Line)}}}
 		b.locations[key] = l
 		b.p.Location = append(b.p.Location, l)
 	}

@@ -19,11 +19,9 @@ const maxVars = 16 << 20
 // ErrNoMemStats means that a page has no runtime.MemStats.
 var ErrNoMemStats = errors.New("no runtime.MemStats")
 
-// memStats holds the fields of runtime.MemStats that facts use.
+// memStats holds the fields of runtime.MemStats that facts use; nil = missing.
 type memStats struct {
-	Alloc, Sys, HeapReleased, NextGC, PauseTotalNs *uint64
-	NumGC, NumForcedGC                             *uint32
-	GCCPUFraction                                  *float64
+	Sys, HeapReleased, NextGC, NumGC *uint64
 }
 
 func (m memStats) facts() GoFacts {
@@ -31,28 +29,13 @@ func (m memStats) facts() GoFacts {
 	for _, f := range []struct {
 		from *uint64
 		to   *figure.Of[int64]
-	}{{m.Alloc, &g.HeapAlloc}, {m.Sys, &g.Sys}, {m.HeapReleased, &g.HeapReleased}} {
+	}{{m.Sys, &g.Sys}, {m.HeapReleased, &g.HeapReleased}, {m.NextGC, &g.HeapGoal}, {m.NumGC, &g.GCs}} {
 		if f.from != nil && *f.from <= math.MaxInt64 {
 			*f.to = known(int64(*f.from))
 		}
 	}
-	if m.NextGC != nil {
-		g.HeapGoal = limit(float64(*m.NextGC))
-		if *m.NextGC < unbounded {
-			g.HeapGoal = known(int64(*m.NextGC))
-		}
-	}
-	if m.PauseTotalNs != nil {
-		g.GCPauseSeconds = known(float64(*m.PauseTotalNs) / 1e9)
-	}
-	if m.NumGC != nil {
-		g.GCs = known(int64(*m.NumGC))
-	}
-	if m.NumForcedGC != nil {
-		g.ForcedGCs = known(int64(*m.NumForcedGC))
-	}
-	if m.GCCPUFraction != nil {
-		g.GCCPUFraction = fraction(*m.GCCPUFraction)
+	if m.NextGC != nil && *m.NextGC >= unbounded {
+		g.HeapGoal = figure.None[int64](fromProgram)
 	}
 	return g
 }
@@ -115,18 +98,12 @@ func ReadVars(r io.Reader) (GoFacts, error) {
 //	# runtime.MemStats
 //	# Alloc = 1815992
 //	...
-//	# PauseNs = [164109 170952 0 ...]
 //	# NumGC = 2
-//	# MaxRSS = 12558336
 //
-// Some systems have no MaxRSS. The error is one of r, or ErrNoMemStats.
+// The error is one of r, or ErrNoMemStats.
 func ReadHeap(r io.Reader) (GoFacts, error) {
-	var (
-		m      memStats
-		inside bool
-		rss    figure.Of[int64]
-		pauses []string
-	)
+	var m memStats
+	inside := false
 	err := lines(r, func(line []byte, whole bool) {
 		text, ok := strings.CutPrefix(string(line[:min(len(line), 8<<10)]), "# ")
 		if !ok || !whole {
@@ -134,37 +111,15 @@ func ReadHeap(r io.Reader) (GoFacts, error) {
 		}
 		text = strings.TrimSpace(text)
 		if text == "runtime.MemStats" {
-			// Only the last one counts, because a name in the profile may look like it.
-			m, rss, pauses, inside = memStats{}, figure.Of[int64]{}, nil, true
+			m, inside = memStats{}, true // only the last one counts, because a name in the profile may look like it
 			return
 		}
-		key, value, ok := strings.Cut(text, " = ")
-		if !ok || !inside {
-			return
-		}
-		switch key {
-		case "Alloc":
-			m.Alloc = parse64(value)
-		case "Sys":
-			m.Sys = parse64(value)
-		case "HeapReleased":
-			m.HeapReleased = parse64(value)
-		case "NextGC":
-			m.NextGC = parse64(value)
-		case "NumGC":
-			m.NumGC = parse32(value)
-		case "NumForcedGC":
-			m.NumForcedGC = parse32(value)
-		case "GCCPUFraction":
-			if f, err := strconv.ParseFloat(value, 64); err == nil {
-				m.GCCPUFraction = &f
-			}
-		case "MaxRSS":
-			if n, err := strconv.ParseUint(value, 10, 63); err == nil && n > 0 {
-				rss = known(int64(n))
-			}
-		case "PauseNs":
-			pauses = strings.Fields(strings.Trim(value, "[]"))
+		key, value, _ := strings.Cut(text, " = ")
+		to := map[string]**uint64{
+			"Sys": &m.Sys, "HeapReleased": &m.HeapReleased, "NextGC": &m.NextGC, "NumGC": &m.NumGC,
+		}[key]
+		if n, err := strconv.ParseUint(value, 10, 64); to != nil && inside && err == nil {
+			*to = &n
 		}
 	})
 	if err != nil {
@@ -173,41 +128,5 @@ func ReadHeap(r io.Reader) (GoFacts, error) {
 	if m.NumGC == nil {
 		return GoFacts{}, ErrNoMemStats
 	}
-	m.PauseTotalNs = total(pauses, *m.NumGC)
-	g := m.facts()
-	g.MaxRSS = rss
-	return g, nil
-}
-
-// total sums the pauses. MemStats keeps the last 256; with more, the sum is unknown.
-func total(pauses []string, gcs uint32) *uint64 {
-	if len(pauses) != 256 || gcs > 256 {
-		return nil
-	}
-	sum := uint64(0)
-	for _, p := range pauses {
-		n, err := strconv.ParseUint(p, 10, 48)
-		if err != nil {
-			return nil
-		}
-		sum += n
-	}
-	return &sum
-}
-
-func parse64(s string) *uint64 {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return nil
-	}
-	return &n
-}
-
-func parse32(s string) *uint32 {
-	n, err := strconv.ParseUint(s, 10, 32)
-	if err != nil {
-		return nil
-	}
-	small := uint32(n)
-	return &small
+	return m.facts(), nil
 }

@@ -139,7 +139,8 @@ func (l *lexer) word(colon bool) ([]byte, bool) {
 	from := l.at
 	for l.at < len(l.b) {
 		c := l.b[l.at]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == ':' && colon || '0' <= c && c <= '9' && l.at > from) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == ':' && colon || '0' <= c && c <= '9' &&
+			l.at > from) {
 			break
 		}
 		l.at++

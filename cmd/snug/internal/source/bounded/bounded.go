@@ -210,7 +210,8 @@ func packed(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("ends in the middle of its gzip")
 	}
-	if _, corrupt := errors.AsType[flate.CorruptInputError](err); corrupt || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
+	if _, corrupt := errors.AsType[flate.CorruptInputError](err); corrupt || errors.Is(err, gzip.ErrHeader) ||
+		errors.Is(err, gzip.ErrChecksum) {
 		return errors.New("damaged gzip")
 	}
 	return err

@@ -28,7 +28,8 @@ const (
 
 func (k Kind) String() string {
 	names := [...]string{"unknown", "CPU or other profile", "log with gctrace or schedtrace", "Prometheus metrics",
-		"execution trace", "expvar variables", "heap profile as text", "printed goroutines", "snug document", "ELF file", "text"}
+		"execution trace", "expvar variables", "heap profile as text", "printed goroutines", "snug document", "ELF file",
+		"text"}
 	if int(k) >= len(names) {
 		return names[Unknown]
 	}
@@ -38,12 +39,15 @@ func (k Kind) String() string {
 var (
 	execution = regexp.MustCompile(`^go 1\.[0-9]{1,3} trace\x00`)
 	// The start of a line that golog recognises.
-	runtimeLog = regexp.MustCompile(`gc [0-9]{1,10} @[0-9]{1,10}\.[0-9]{1,9}s [0-9]{1,3}%|SCHED [0-9]{1,13}ms: gomaxprocs=[0-9]`)
+	runtimeLog = regexp.MustCompile(`gc [0-9]{1,10} @[0-9]{1,10}\.[0-9]{1,9}s [0-9]{1,3}%|` +
+		`SCHED [0-9]{1,13}ms: gomaxprocs=[0-9]`)
 	// expvar writes each variable on a line, and always has cmdline and memstats.
 	vars     = regexp.MustCompile(`^\s*\{\s*([^\x00]*\n\s*)?"(cmdline": ?\[|memstats": ?\{)`)
 	document = regexp.MustCompile(`^\s*\{\s*"snug"\s*:\s*"v[0-9]`)
-	comment  = regexp.MustCompile(`(?m)^# (TYPE [a-zA-Z_:][a-zA-Z0-9_:.]* (counter|gauge|histogram|gaugehistogram|summary|untyped|unknown|info|stateset)|HELP [a-zA-Z_:][a-zA-Z0-9_:.]* .+)\r?$`)
-	metric   = regexp.MustCompile(`(?m)^(go|process|snug)_[a-z0-9_]+(\{[^\n]*\})? [-+0-9.eE]+( [0-9.]+)?\r?$`)
+	comment  = regexp.MustCompile(`(?m)^# (TYPE [a-zA-Z_:][a-zA-Z0-9_:.]* ` +
+		`(counter|gauge|histogram|gaugehistogram|summary|untyped|unknown|info|stateset)|` +
+		`HELP [a-zA-Z_:][a-zA-Z0-9_:.]* .+)\r?$`)
+	metric = regexp.MustCompile(`(?m)^(go|process|snug)_[a-z0-9_]+(\{[^\n]*\})? [-+0-9.eE]+( [0-9.]+)?\r?$`)
 	// A goroutine's state and its first call.
 	goroutines = regexp.MustCompile(`(?m)^goroutine [0-9]+ [^\n]*\[[^\[\]\n]+\][^\n]*:\r?\n[^\s()][^\n]*\)\r?\n\t`)
 	heapText   = regexp.MustCompile(`^heap profile: [0-9]+: [0-9]+ \[[0-9]+: [0-9]+\] @ heap/`)
@@ -80,7 +84,8 @@ func Sniff(head []byte) Kind {
 
 // profileFields holds the wire type of each field of a Profile in profile.proto: 0 = number, 2 =
 // length-delimited, -1 = either.
-var profileFields = [...]int8{1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 0, 8: 0, 9: 0, 10: 0, 11: 2, 12: 0, 13: -1, 14: 0, 15: 0}
+var profileFields = [...]int8{1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 0, 8: 0, 9: 0, 10: 0, 11: 2, 12: 0, 13: -1, 14: 0,
+	15: 0}
 
 // isProfile reports whether head consists of fields of a Profile, including a sample_type.
 // Writers begin with different fields; Go begins with the time or the period.

@@ -110,7 +110,8 @@ func Judge(kind Kind, settings []Setting) []Found {
 		if kind != Dockerfile {
 			return true
 		}
-		return settings[i].Final && !slices.ContainsFunc(settings[i+1:], func(s Setting) bool { return s.Final && s.Name == settings[i].Name })
+		return settings[i].Final && !slices.ContainsFunc(settings[i+1:],
+			func(s Setting) bool { return s.Final && s.Name == settings[i].Name })
 	}
 	bounded := map[int]bool{} // by stage; those of one image are 0
 	stageOf := func(s *Setting) int {
@@ -133,12 +134,15 @@ func Judge(kind Kind, settings []Setting) []Found {
 		problems := vet.Knob(s.Name, s.Value)
 		// The other stages of a Dockerfile run the compiler, which ends before the heap is large.
 		if s.Name == "GOGC" && s.Value == "off" && !bounded[stageOf(s)] && lasts(i) {
-			problems = append(problems, vet.Problem{ID: "gogc-off-alone", Text: "GOGC=off without a GOMEMLIMIT: garbage is never collected, and the heap grows until the process is killed"})
+			problems = append(problems, vet.Problem{ID: "gogc-off-alone",
+				Text: "GOGC=off without a GOMEMLIMIT: garbage is never collected, and the heap grows until the process is killed"})
 		}
 		// An ENV of the image holds in every container, whatever its CPU limit.
-		constant := s.Name == "GOMAXPROCS" && kind == Dockerfile && lasts(i) && s.Value != "" && s.Value != "1" && len(problems) == 0
+		constant := s.Name == "GOMAXPROCS" && kind == Dockerfile && lasts(i) && s.Value != "" && s.Value != "1" &&
+			len(problems) == 0
 		if constant {
-			problems = append(problems, vet.Problem{ID: "gomaxprocs-constant", Text: "GOMAXPROCS=" + s.Value + " is the same in every container of this image, whatever its CPU quota"})
+			problems = append(problems, vet.Problem{ID: "gomaxprocs-constant", Text: "GOMAXPROCS=" + s.Value +
+				" is the same in every container of this image, whatever its CPU quota"})
 		}
 		for _, p := range problems {
 			if slices.Contains(s.Ignores, p.ID) {
@@ -150,7 +154,8 @@ func Judge(kind Kind, settings []Setting) []Found {
 				f.Fix = "write " + p.Fix
 			case constant:
 				// Not an edit: the image does not say which Go built the program.
-				f.Fix = "delete GOMAXPROCS from this ENV; start a program built with Go before 1.26, or whose go line is older than 1.25, with snug run"
+				f.Fix = "delete GOMAXPROCS from this ENV; start a program built with Go before 1.26, " +
+					"or whose go line is older than 1.25, with snug run"
 			}
 			found = append(found, f)
 		}
@@ -183,7 +188,8 @@ func Scan(ctx context.Context, dir string, deep bool) (found []Found, skipped []
 			return nil
 		}
 		if entries++; entries > maxEntries || files > maxFiles {
-			skip(dir, fmt.Sprintf("more than %d files of settings or %d entries below it: the rest was not read", maxFiles, maxEntries))
+			skip(dir, fmt.Sprintf("more than %d files of settings or %d entries below it: the rest was not read",
+				maxFiles, maxEntries))
 			return fs.SkipAll
 		}
 		if d.IsDir() {
@@ -221,7 +227,8 @@ func Scan(ctx context.Context, dir string, deep bool) (found []Found, skipped []
 // foreign reports whether a directory does not belong to the module, by the rules of the go
 // command for "...".
 func foreign(path, name string) bool {
-	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "vendor" || name == "testdata" || name == "node_modules" {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "vendor" || name == "testdata" ||
+		name == "node_modules" {
 		return true
 	}
 	_, err := os.Lstat(filepath.Join(path, "go.mod"))

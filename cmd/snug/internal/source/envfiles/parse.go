@@ -86,7 +86,8 @@ type baseImage struct {
 
 // baseOf reads the text after FROM: [--platform=P] IMAGE [AS NAME].
 func baseOf(text string, earlier []baseImage) (b baseImage) {
-	words := slices.DeleteFunc(strings.Fields(strings.ToLower(text)), func(w string) bool { return strings.HasPrefix(w, "--") })
+	words := slices.DeleteFunc(strings.Fields(strings.ToLower(text)),
+		func(w string) bool { return strings.HasPrefix(w, "--") })
 	if len(words) == 0 {
 		return b
 	}
@@ -175,7 +176,8 @@ func setting(name, value string) Setting {
 // plain reports whether no part of a value is filled in later, by a variable ($) or a systemd
 // specifier (%).
 func plain(value string) bool {
-	return !strings.Contains(value, "$") && !strings.Contains(strings.TrimSuffix(value, "%"), "%") && !strings.ContainsAny(value, "\n\r{}<>")
+	return !strings.Contains(value, "$") && !strings.Contains(strings.TrimSuffix(value, "%"), "%") &&
+		!strings.ContainsAny(value, "\n\r{}<>")
 }
 
 // Directive is an assignment in a section of a systemd unit.

@@ -28,7 +28,8 @@ func Fix(found []Found) error {
 	for i := range found {
 		p := &found[i]
 		if len(p.Edits) == 0 || slices.ContainsFunc(p.Edits, func(e Edit) bool {
-			return slices.ContainsFunc(taken[e.Filename], func(t Edit) bool { return t != e && t.Start < e.End && e.Start < t.End })
+			return slices.ContainsFunc(taken[e.Filename],
+				func(t Edit) bool { return t != e && t.Start < e.End && e.Start < t.End })
 		}) {
 			continue
 		}
@@ -80,7 +81,8 @@ func writeFixed(files []string, texts map[string][]byte) error {
 const maxSource = 64 << 20
 
 func notFixed(file string, err error) error {
-	return message.Failed("cannot fix "+file+": "+message.Reason(err), "the files and their directories must be writable; without --fix nothing is written")
+	return message.Failed("cannot fix "+file+": "+message.Reason(err),
+		"the files and their directories must be writable; without --fix nothing is written")
 }
 
 // edited returns a Go file with edits applied and imports removed that they leave

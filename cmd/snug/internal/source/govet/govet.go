@@ -143,8 +143,9 @@ func different(all []*packages.Package) int {
 
 // leftOut reports whether the build leaves out every Go file of a package.
 func leftOut(p *packages.Package) bool {
-	return len(p.GoFiles) == 0 && len(p.Errors) > 0 && (strings.Contains(p.Errors[0].Msg, "build constraints exclude all Go files") ||
-		strings.Contains(p.Errors[0].Msg, "no Go files in"))
+	return len(p.GoFiles) == 0 && len(p.Errors) > 0 &&
+		(strings.Contains(p.Errors[0].Msg, "build constraints exclude all Go files") ||
+			strings.Contains(p.Errors[0].Msg, "no Go files in"))
 }
 
 // analyze returns the findings of the analyzers, without duplicates, in the order of files.
@@ -158,7 +159,8 @@ func analyze(all []*packages.Package, analyzers []*analysis.Analyzer) ([]Found, 
 	seen := map[string]bool{}
 	for _, a := range graph.Roots {
 		if a.Err != nil {
-			failed = message.Failed("cannot vet: "+a.Analyzer.Name+": "+a.Err.Error(), "go vet with the same packages shows every error")
+			failed = message.Failed("cannot vet: "+a.Analyzer.Name+": "+a.Err.Error(),
+				"go vet with the same packages shows every error")
 			continue
 		}
 		for i := range a.Diagnostics {
@@ -172,7 +174,8 @@ func analyze(all []*packages.Package, analyzers []*analysis.Analyzer) ([]Found, 
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Found) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.ID, b.ID))
 	})
 	return found, failed
 }
@@ -213,7 +216,8 @@ func isGenerated(file string) bool {
 
 // Interrupted returns the error after Ctrl-C or SIGTERM.
 func Interrupted() error {
-	return &message.Failure{Code: message.ExitInterrupted, What: "interrupted", Hint: "no file was changed; run it again, or with fewer packages to save time"}
+	return &message.Failure{Code: message.ExitInterrupted, What: "interrupted",
+		Hint: "no file was changed; run it again, or with fewer packages to save time"}
 }
 
 // failure returns the error for packages that could not be loaded: the first line with the
@@ -263,7 +267,8 @@ func firstLine(said string) string {
 	said = strings.TrimPrefix(said, "-: ")
 	for line := range strings.Lines(said) {
 		line = strings.TrimSpace(strings.TrimPrefix(line, "go: "))
-		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "downloading") && !strings.HasPrefix(line, "warning: ") {
+		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "downloading") &&
+			!strings.HasPrefix(line, "warning: ") {
 			return line
 		}
 	}

@@ -152,7 +152,8 @@ func Apart(files ...File) error {
 			case g.Flag == "":
 				return message.Usage(f.Flag+" "+message.Quote(f.Name)+": the output is the input", "give the output another name")
 			default:
-				return message.Usage(f.Flag+" and "+g.Flag+" "+message.Quote(g.Name)+": two outputs for one file", "give each its own")
+				return message.Usage(f.Flag+" and "+g.Flag+" "+message.Quote(g.Name)+": two outputs for one file",
+					"give each its own")
 			}
 		}
 	}
@@ -177,12 +178,14 @@ func Writable(flag, file string) error {
 	case "":
 		return nil
 	case "-":
-		return message.Usage(flag+" -: stdout has the answer", "name a file; snug report writes any form of a saved answer to stdout")
+		return message.Usage(flag+" -: stdout has the answer",
+			"name a file; snug report writes any form of a saved answer to stdout")
 	}
 	info, err := os.Stat(file)
 	special := err == nil && !info.Mode().IsRegular() && !info.IsDir()
 	if !special && flag == "--html" && document(file) {
-		return message.Usage(flag+" "+message.Quote(file)+": a document of snug, which a page would replace", "give the page a name of its own")
+		return message.Usage(flag+" "+message.Quote(file)+": a document of snug, which a page would replace",
+			"give the page a name of its own")
 	}
 	if err := writable(file, special); err != nil {
 		return Failed(err, file)

@@ -29,7 +29,8 @@ func (e errForeign) Error() string {
 
 // find follows the links of a name one by one (path_resolution(7)), to a place that has none. It refuses
 // a link, a pipe or a file of another user in a sticky directory where everybody may write, as the kernel does with
-// fs.protected_symlinks, protected_fifos and protected_regular=1 (proc_sys_fs(5)), but with 0 too, and in the middle of a name.
+// fs.protected_symlinks, protected_fifos and protected_regular=1 (proc_sys_fs(5)), but with 0 too, and in the middle
+// of a name.
 func find(name string) (*place, error) {
 	p := &place{dir: unix.AT_FDCWD}
 	if err := p.follow(name); err != nil {
