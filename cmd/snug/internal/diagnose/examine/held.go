@@ -209,9 +209,9 @@ func (c *crowd) facts(f *rules.Facts) {
 	looks := len(c.at)
 	source := c.source + ", " + strconv.Itoa(looks) + " looks"
 	f.Goroutines = figure.New(c.total[looks-1], c.source)
-	f.MutexWaits = figure.New(mean(c.wait), source)
-	f.Running, f.Runnable, f.Calling = figure.New(mean(c.running), source), figure.New(mean(c.runnable), source),
-		figure.New(mean(c.calling), source)
+	f.MutexWaits = figure.New(observe.Mean(c.wait), source)
+	f.Running, f.Runnable = figure.New(observe.Mean(c.running), source), figure.New(observe.Mean(c.runnable), source)
+	f.Calling = figure.New(observe.Mean(c.calling), source)
 	if looks >= crowdLooks {
 		f.Finalizing = figure.New(c.finalizing/float64(looks), source)
 		f.FinalizerWaits = figure.New(c.finalWaits/float64(looks), source)
@@ -223,7 +223,8 @@ func (c *crowd) facts(f *rules.Facts) {
 	}
 	f.Callers = largest(callers, 1, maxHolders)
 	if n := len(c.blocked); n > 0 {
-		f.Blocked = figure.New(mean(c.blocked), "/proc/"+strconv.Itoa(c.pid)+"/task/*/syscall, "+strconv.Itoa(n)+" looks")
+		f.Blocked = figure.New(observe.Mean(c.blocked),
+			"/proc/"+strconv.Itoa(c.pid)+"/task/*/syscall, "+strconv.Itoa(n)+" looks")
 		f.AlwaysBlocked = figure.New(slices.Min(c.blocked), f.Blocked.Source)
 	}
 	f.Queued = largest(c.ready, 1/float64(looks), maxHolders)
@@ -235,14 +236,6 @@ func (c *crowd) facts(f *rules.Facts) {
 		}
 		f.Creators = largest(more, 1, maxHolders)
 	}
-}
-
-func mean(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
 }
 
 // minKept is the live heap in bytes from which timers in it are counted.

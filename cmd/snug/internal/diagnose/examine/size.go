@@ -272,7 +272,7 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 		s.Collections = int(b.Go.Collections.N - a.Go.Collections.N)
 	}
 	if len(w.live) > 0 {
-		know(&s.Live, mean(w.live))
+		know(&s.Live, observe.Mean(w.live))
 		know(&s.LiveMost, slices.Max(w.live))
 		know(&s.Growth, 0)
 		if t := observe.Trend(w.at, w.live, sizeGrowth, ""); t != nil {
@@ -282,7 +282,7 @@ func (w *sizeWatch) sum(a, b *observe.Moment) {
 	if b.Go.HeapGoal.State == limits.None {
 		s.Goal.None()
 	} else if len(w.goal) > 0 {
-		know(&s.Goal, mean(w.goal))
+		know(&s.Goal, observe.Mean(w.goal))
 	}
 	if x, y := a.Go.Allocated, b.Go.Allocated; x.Known() && y.Known() && y.N >= x.N && took > 0 {
 		know(&s.Allocated, float64(y.N-x.N)/took.Seconds())

@@ -82,16 +82,12 @@ func OpenTrace(ctx context.Context, name string) (*untrusted.Source, error) {
 // TraceFailure returns the failure for a trace that cannot be read.
 func TraceFailure(err error) error {
 	var format *exectrace.FormatError
-	var large *exectrace.TooLargeError
 	var damaged *exectrace.DamagedError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &message.Failure{Code: message.ExitInterrupted, What: "interrupted"}
 	case errors.As(err, &format):
 		return message.Failed(err.Error(), "a newer snug may read it; go tool trace of the Go release that wrote it does")
-	case errors.As(err, &large):
-		return message.Failed(err.Error(),
-			"take a shorter one, or build the program with Go 1.22 or later: snug reads those traces at any size")
 	case errors.As(err, &damaged):
 		return message.Failed(err.Error(), "take it again, and end it with trace.Stop")
 	case errors.Is(err, untrusted.ErrTooMuch):

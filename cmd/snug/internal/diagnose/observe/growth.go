@@ -110,7 +110,7 @@ func (s *series) trend(minimum float64, from string) *rules.Trend {
 	var at, v [quarters]float64
 	for q := range quarters {
 		a, b := q*n/quarters, (q+1)*n/quarters
-		at[q], v[q] = mean(s.at[a:b]), mean(s.v[a:b])
+		at[q], v[q] = Mean(s.at[a:b]), Mean(s.v[a:b])
 	}
 	speed := (v[quarters-1] - v[0]) / (at[quarters-1] - at[0])
 	t := &rules.Trend{PerSecond: speed, Min: math.Inf(1), Max: math.Inf(-1), From: from}
@@ -130,7 +130,8 @@ func Trend(at, v []float64, minimum float64, from string) *rules.Trend {
 	return s.trend(minimum, from)
 }
 
-func mean(v []float64) float64 {
+// Mean returns the mean of values; NaN of none.
+func Mean(v []float64) float64 {
 	sum := 0.0
 	for _, x := range v {
 		sum += x

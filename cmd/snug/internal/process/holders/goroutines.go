@@ -299,24 +299,6 @@ func (r *Reader) Goroutines() (*Goroutines, error) {
 	return out, nil
 }
 
-// inOrder is the number of goroutines up to which all of them can be looked at.
-const inOrder = 1 << 15
-
-// spread returns a long list in another order, so that its first part has goroutines of all ages.
-func spread(list []uint64) []uint64 {
-	step := len(list)/inOrder + 1
-	if step == 1 {
-		return list
-	}
-	out := make([]uint64, 0, len(list))
-	for from := range step {
-		for i := from; i < len(list); i += step {
-			out = append(out, list[i])
-		}
-	}
-	return out
-}
-
 // list returns the addresses of all goroutines. allgs only grows; its array is replaced when it
 // is full. An array that is still in use after it was read was in use all the time.
 func (r *Reader) list() ([]uint64, error) {

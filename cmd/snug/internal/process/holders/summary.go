@@ -79,3 +79,21 @@ func (g *Goroutines) Creators(n *Names) []Creator {
 	})
 	return all
 }
+
+// inOrder is the number of goroutines up to which all of them can be looked at.
+const inOrder = 1 << 15
+
+// spread returns a long list in another order, so that its first part has goroutines of all ages.
+func spread(list []uint64) []uint64 {
+	step := len(list)/inOrder + 1
+	if step == 1 {
+		return list
+	}
+	out := make([]uint64, 0, len(list))
+	for from := range step {
+		for i := from; i < len(list); i += step {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}

@@ -132,21 +132,36 @@ var rules = map[Class]string{
 }
 
 // Ranks of functions by full name, and by prefix.
-var exactRule, prefixRule = rulesByName()
+var exactRule, prefixRule = byName(rules, func(c Class) rank { return ranks[c] }, ruleName)
 
-func rulesByName() (exact, prefix map[string]rank) {
-	exact, prefix = map[string]rank{}, map[string]rank{}
-	for class, names := range rules {
-		for _, name := range strings.Fields(names) {
-			name = ruleName(name)
+// byName returns what lists of names stand for, by full name and, for a name that ends in *, by prefix.
+func byName[K comparable, V any](lists map[K]string, of func(K) V, full func(string) string) (
+	exact, prefix map[string]V) {
+	exact, prefix = map[string]V{}, map[string]V{}
+	for key, names := range lists {
+		for name := range strings.FieldsSeq(names) {
+			name = full(name)
 			if begin, ok := strings.CutSuffix(name, "*"); ok {
-				prefix[begin] = ranks[class]
+				prefix[begin] = of(key)
 			} else {
-				exact[name] = ranks[class]
+				exact[name] = of(key)
 			}
 		}
 	}
 	return exact, prefix
+}
+
+// lookUp returns what the name of a function stands for.
+func lookUp[V any](name string, exact, prefix map[string]V) (v V, ok bool) {
+	if v, ok = exact[name]; ok {
+		return v, true
+	}
+	for begin, v := range prefix {
+		if strings.HasPrefix(name, begin) {
+			return v, true
+		}
+	}
+	return v, false
 }
 
 // ruleName returns the full name of a function in rules.
@@ -179,13 +194,8 @@ func rankOf(function string) rank {
 	// The name of an inlined closure contains the function it was inlined into:
 	// runtime.gcMarkDone.forEachP.func5.
 	for whole := name; ; {
-		if r, ok := exactRule[name]; ok {
+		if r, ok := lookUp(name, exactRule, prefixRule); ok {
 			return r
-		}
-		for begin, r := range prefixRule {
-			if strings.HasPrefix(name, begin) {
-				return r
-			}
 		}
 		dot := strings.LastIndexByte(name, '.')
 		if dot <= len("runtime") || !strings.HasPrefix(whole, "runtime.") || name[dot-1] == ')' {

@@ -57,32 +57,12 @@ var demands = map[Demand]string{
 }
 
 // Demands of functions by full name, and by prefix.
-var exactDemand, prefixDemand = func() (exact, prefix map[string]Demand) {
-	exact, prefix = map[string]Demand{}, map[string]Demand{}
-	for d, names := range demands {
-		for _, name := range strings.Fields(names) {
-			if begin, ok := strings.CutSuffix(name, "*"); ok {
-				prefix[begin] = d
-			} else {
-				exact[name] = d
-			}
-		}
-	}
-	return exact, prefix
-}()
+var exactDemand, prefixDemand = byName(demands, func(d Demand) Demand { return d }, strings.Clone)
 
 // demandOf returns the demand that a call of a function makes; "" = none.
 func demandOf(function string) Demand {
-	name := plainName(function)
-	if d, ok := exactDemand[name]; ok {
-		return d
-	}
-	for begin, d := range prefixDemand {
-		if strings.HasPrefix(name, begin) {
-			return d
-		}
-	}
-	return ""
+	d, _ := lookUp(plainName(function), exactDemand, prefixDemand)
+	return d
 }
 
 // standard lists the first elements of the import paths of the standard library.

@@ -24,17 +24,12 @@ import (
 	"time"
 )
 
-// The formats, by the Go release that introduced them. Since firstNew a trace is a
-// sequence of generations; older formats can only be read whole.
+// The formats, by the Go release that introduced them. Older ones, which are not sequences of generations and
+// can only be read whole, are not read.
 const (
-	firstOld  = 11
-	firstNew  = 22
-	lastKnown = 26
+	firstKnown = 22
+	lastKnown  = 26
 )
-
-// maxOld is the default of Options.MaxOld, in bytes. Reading takes about 18 times as
-// much memory.
-const maxOld = 32 << 20
 
 // ErrNotTrace means that the data does not begin like an execution trace.
 var ErrNotTrace = errors.New("not a Go execution trace")
@@ -48,34 +43,21 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	if e.Minor > lastKnown {
+	switch {
+	case e.Minor > lastKnown:
 		return fmt.Sprintf("an execution trace in the format of Go 1.%d; the newest known format is that of Go 1.%d",
 			e.Minor, lastKnown)
+	case e.Minor < firstKnown:
+		return fmt.Sprintf("an execution trace in the format of Go 1.%d; the oldest that is read is that of Go 1.%d",
+			e.Minor, firstKnown)
 	}
 	return fmt.Sprintf("an execution trace in the unknown format of Go 1.%d", e.Minor)
 }
 
-// TooLargeError is a trace in an old format that is larger than Options.MaxOld.
-type TooLargeError struct {
-	Limit int64 // bytes
-	Minor int   // of the format
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("an execution trace in the format of Go 1.%d of more than %d MiB: this format can only be "+
-		"read whole, which takes about 18 times its size in memory", e.Minor, e.Limit>>20)
-}
-
 // DamagedError is a trace without any readable part.
-type DamagedError struct {
-	Minor int // of the format
-	Why   error
-}
+type DamagedError struct{ Why error }
 
 func (e *DamagedError) Error() string {
-	if e.Minor < firstNew {
-		return "a damaged or incomplete execution trace; the format of Go 1.21 and earlier can only be read whole"
-	}
 	return "a damaged execution trace, or one that ends within its first second"
 }
 
@@ -83,9 +65,6 @@ func (e *DamagedError) Unwrap() error { return e.Why }
 
 // Options are the options of Read. The zero value has the defaults.
 type Options struct {
-	// MaxOld is the maximum size of a trace of Go 1.21 and earlier, in bytes; 0 is
-	// 32 MiB.
-	MaxOld int64
 	// Progress, if not nil, is called a few times per second.
 	Progress func(Progress)
 }
@@ -100,12 +79,8 @@ type Progress struct {
 // Read folds the trace in r. If the trace is damaged or ends early, or if reading fails
 // or ctx ends, Read returns the summary of the part before, and Summary.Partial says why.
 // If that part is empty, Read returns an error of r, ctx's cause, ErrNotTrace, a
-// *FormatError, a *TooLargeError or a *DamagedError. It sets the process's GOGC while it
-// runs, to limit its memory.
+// *FormatError or a *DamagedError. It sets the process's GOGC while it runs, to limit its memory.
 func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
-	if o.MaxOld <= 0 {
-		o.MaxOld = maxOld
-	}
 	in := &input{ctx: ctx, r: r}
 	br := bufio.NewReaderSize(in, 1<<20)
 	minor, err := format(br)
@@ -116,17 +91,6 @@ func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
 		return nil, err
 	}
 	f := newFold()
-	if minor < firstNew {
-		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(br, o.MaxOld+1)); err != nil {
-			return nil, err
-		}
-		if int64(len(data)) > o.MaxOld {
-			return nil, &TooLargeError{o.MaxOld, minor}
-		}
-		f.oldProcs = oldProcs(data)
-		br = bufio.NewReader(bytes.NewReader(data))
-	}
 	err = f.read(ctx, br, in, o.Progress)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -136,7 +100,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (*Summary, error) {
 	own := in.err != nil || ctx.Err() != nil
 	if !f.hasData() {
 		if !own {
-			err = &DamagedError{minor, err}
+			err = &DamagedError{err}
 		}
 		return nil, err
 	}
@@ -167,7 +131,7 @@ func format(br *bufio.Reader) (minor int, err error) {
 		return 0, ErrNotTrace
 	}
 	switch minor {
-	case firstOld, 19, 21, firstNew, 23, 25, lastKnown:
+	case firstKnown, 23, 25, lastKnown:
 		return minor, nil
 	}
 	return 0, &FormatError{minor}

@@ -28,11 +28,10 @@ type fold struct {
 	created, ended                      int64
 	alive, peak                         int
 
-	oldProcs int // GOMAXPROCS at the start of a trace in an old format
-	procs    int // GOMAXPROCS; 0 = not known yet
-	procsAt  int64
-	pTime    float64 // of all Ps, ns
-	changes  []Procs
+	procs   int // GOMAXPROCS; 0 = not known yet
+	procsAt int64
+	pTime   float64 // of all Ps, ns
+	changes []Procs
 
 	marking          bool
 	markSince        int64
@@ -109,7 +108,7 @@ const (
 
 // Bounds on what this package keeps of a trace.
 const (
-	maxProcs   = 1 << 16 // the former runtime._MaxGomaxprocs; from 1000000 the old format has other things
+	maxProcs   = 1 << 16 // the former runtime._MaxGomaxprocs
 	maxReasons = 64
 	maxChanges = 1000
 )
@@ -140,7 +139,6 @@ func (f *fold) at(t int64, sync bool) {
 func (f *fold) begin(t int64) {
 	f.begun, f.now, f.start, f.gen = true, t, t, t
 	f.accounted, f.procsAt, f.timeline.start = t, t, t
-	f.metric(metricProcs, uint64(f.oldProcs))
 }
 
 // metric handles a sample of a metric.

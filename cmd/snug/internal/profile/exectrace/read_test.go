@@ -215,24 +215,22 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestWhatIsNotATrace(t *testing.T) {
 	var format *FormatError
-	var large *TooLargeError
 	var damaged *DamagedError
 	pad := strings.Repeat("\x00", 100)
 	for name, c := range map[string]struct {
 		data string
 		is   func(error) bool
 	}{
-		"nothing":        {"", func(err error) bool { return err == ErrNotTrace }},
-		"text":           {"a line of text that is long enough\n", func(err error) bool { return err == ErrNotTrace }},
-		"newer":          {"go 1.28 trace\x00\x00\x00" + pad, func(err error) bool { return errors.As(err, &format) && format.Minor == 28 }},
-		"between":        {"go 1.24 trace\x00\x00\x00" + pad, func(err error) bool { return errors.As(err, &format) && format.Minor == 24 }},
-		"a header":       {"go 1.26 trace\x00\x00\x00", func(err error) bool { return errors.As(err, &damaged) }},
-		"damaged":        {"go 1.26 trace\x00\x00\x00" + strings.Repeat("\xff", 1000), func(err error) bool { return errors.As(err, &damaged) }},
-		"old, damaged":   {"go 1.19 trace\x00\x00\x00" + pad, func(err error) bool { return errors.As(err, &damaged) }},
-		"old, too large": {"go 1.21 trace\x00\x00\x00" + strings.Repeat(pad, 100), func(err error) bool { return errors.As(err, &large) && large.Minor == 21 }},
+		"nothing":  {"", func(err error) bool { return err == ErrNotTrace }},
+		"text":     {"a line of text that is long enough\n", func(err error) bool { return err == ErrNotTrace }},
+		"newer":    {"go 1.28 trace\x00\x00\x00" + pad, func(err error) bool { return errors.As(err, &format) && format.Minor == 28 }},
+		"between":  {"go 1.24 trace\x00\x00\x00" + pad, func(err error) bool { return errors.As(err, &format) && format.Minor == 24 }},
+		"a header": {"go 1.26 trace\x00\x00\x00", func(err error) bool { return errors.As(err, &damaged) }},
+		"damaged":  {"go 1.26 trace\x00\x00\x00" + strings.Repeat("\xff", 1000), func(err error) bool { return errors.As(err, &damaged) }},
+		"older":    {"go 1.21 trace\x00\x00\x00" + pad, func(err error) bool { return errors.As(err, &format) && format.Minor == 21 }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Read(context.Background(), strings.NewReader(c.data), Options{MaxOld: 1000})
+			s, err := Read(context.Background(), strings.NewReader(c.data), Options{})
 			if err == nil || !c.is(err) {
 				t.Errorf("%v, %v", s, err)
 			}
@@ -248,9 +246,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("go 1.26 trace\x00\x00\x00"))
 	f.Add([]byte("go 1.22 trace\x00\x00\x00\x01\x01\x00\x00\x00"))
 	f.Add([]byte("go 1.21 trace\x00\x00\x00\x01\x00\x00\x44\x01\x02\x03\x25\x01\x01a"))
-	f.Add([]byte("go 1.11 trace\x00\x00\x00\x41\x00\x00\xc4\x03\x01\x02\x03"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := Read(context.Background(), bytes.NewReader(data), Options{MaxOld: 1 << 20})
+		s, err := Read(context.Background(), bytes.NewReader(data), Options{})
 		if (s == nil) != (err != nil) {
 			t.Fatalf("%v, %v", s, err)
 		}

@@ -22,8 +22,8 @@ func TestGoReleases(t *testing.T) {
 	if !slices.Contains(strings.Split(os.Getenv("SNUG_E2E"), ","), "go") {
 		t.Skip("set SNUG_E2E=go to fetch other Go releases and trace what they build")
 	}
-	formats := map[int]int{18: 11, 19: 19, 20: 19, 21: 21, 22: 22, 23: 23, 24: 23, 25: 25, 26: 26, 27: 26}
-	for _, version := range []string{"1.18.10", "1.19.13", "1.20.14", "1.21.13", "1.22.12", "1.23.12", "1.24.13", "1.25.7", "1.26.8", "1.27.3"} {
+	formats := map[int]int{22: 22, 23: 23, 24: 23, 25: 25, 26: 26, 27: 26}
+	for _, version := range []string{"1.22.12", "1.23.12", "1.24.13", "1.25.7", "1.26.8", "1.27.3"} {
 		t.Run("go"+version, func(t *testing.T) {
 			minor, err := strconv.Atoi(strings.Split(version, ".")[1])
 			if err != nil {

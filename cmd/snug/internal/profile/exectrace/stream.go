@@ -40,9 +40,6 @@ const checkEvery = 1024
 func (f *fold) read(ctx context.Context, br *bufio.Reader, in *input, progress func(Progress)) (err error) {
 	defer recoverDamage(&err)
 	percent := gcPercent
-	if in.n > largeTrace { // a trace in an old format, read whole before
-		percent = gcPercentLarge
-	}
 	defer debug.SetGCPercent(debug.SetGCPercent(percent))
 	r, err := trace.NewReader(br)
 	if err != nil {
