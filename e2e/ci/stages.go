@@ -308,7 +308,7 @@ gotest -count=1 -timeout 30m $CI_TESTS`,
 		words:    "otel",
 		tests:    []string{"./e2e/otel"},
 		programs: []string{"./e2e/otel/..."},
-		files:    []string{"contrib/prometheus/README.md", "cmd/snug/internal/cluster/agent"},
+		files:    []string{"contrib/prometheus/README.md"},
 		script:   `gotest -count=1 -timeout 30m $CI_TESTS`,
 	},
 	{

@@ -38,7 +38,7 @@ var exceptions = map[string]string{
 // others are parsers whose names do not say so.
 var others = []function{
 	{"cmd/snug/internal/cluster/agent/names", "linked"},
-	{"cmd/snug/internal/cluster/fleet", "ask"},
+	{"cmd/snug/internal/cluster/fleet", "readNode"},
 	{"cmd/snug/internal/cluster/fleet", "query"},
 	{"cmd/snug/internal/cluster/guard", "ask"},
 	{"cmd/snug/internal/process/holders", "Heap"},

@@ -95,7 +95,7 @@ scrape_configs:
 	c.Wait(t, "Prometheus has scraped it", func() bool { return len(server.Query(t, "snug_agent_scans_total > 0")) == 1 })
 	cmd := exec.Command(snug, "cluster", "ps")
 	cmd.Env = []string{"PATH=" + filepath.Dir(kubebuild.Command(t, "kubectl")), "HOME=" + dir, "KUBECONFIG=" + c.Kubeconfig(t)}
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.HasPrefix(string(out), "snug: error: no agent answers: "+Name+": it asks for a token (--auth)") || !strings.Contains(string(out), "snug: hint: snug cluster doctor --ephemeral POD") {
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.HasPrefix(string(out), "snug: error: no agent answers: "+Name+": it asks for a token (--auth)") || !strings.Contains(string(out), "snug: hint: snug doctor looks at a pod from a container in it") {
 		t.Errorf("%v, %s", err, out)
 	}
 

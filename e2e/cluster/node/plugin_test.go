@@ -3,13 +3,16 @@
 package node
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/snug-go/snug/e2e/internal/kubebuild"
 )
@@ -83,20 +86,33 @@ func (c *cluster) plugin(t *testing.T) {
 	}
 }
 
-// ephemeral: without asking an agent, snug looks at a pod from a container that it starts there.
+// ephemeral: without asking an agent, snug looks at a pod from a container that kubectl starts there, as docs/cluster.md says.
 func (c *cluster) ephemeral(t *testing.T) {
 	p := c.running(t, "shop", "tight")
-	cmd := exec.Command(c.snug, "cluster", "doctor", "--ephemeral", "--image", snugImage, "--namespace", "shop", p.Metadata.Name)
-	cmd.Env = []string{"PATH=" + filepath.Dir(kubebuild.Command(t, "kubectl")), "HOME=" + t.TempDir(), "KUBECONFIG=" + c.Kubeconfig(t)}
+	page, err := os.ReadFile("../../../docs/cluster.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^    (echo|kubectl debug|kubectl logs) .*$`).FindAllString(string(page), -1)
+	if len(commands) != 3 {
+		t.Fatalf("%q", commands)
+	}
+	commands[2] = "until " + commands[2] + "; do sleep 1; done" // its image is fetched
+	script := strings.NewReplacer("kubectl", "kubectl --namespace shop", "POD", p.Metadata.Name, "CONTAINER", p.Spec.Containers[0].Name,
+		"ghcr.io/snug-go/snug", snugImage).Replace("set -e\n" + strings.Join(commands, "\n"))
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"PATH=" + filepath.Dir(kubebuild.Command(t, "kubectl")) + ":/usr/bin:/bin", "HOME=" + cmd.Dir, "KUBECONFIG=" + c.Kubeconfig(t)}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil || !strings.Contains(string(out), "GOMAXPROCS") || !strings.Contains(string(out), "pid 1 ") ||
 		!strings.Contains(string(out), "0.25 cores") || !strings.Contains(string(out), "256 MiB") { // the quota and the limit of the pod
-
 		t.Errorf("%v, %s%s", err, out, &stderr)
 	}
-	c.tell(t, "kubectl snug doctor --ephemeral %s:\n%s", p.Metadata.Name, out)
+	c.tell(t, "from a container in %s:\n%s", p.Metadata.Name, out)
 }
 
 // named: an agent knows the names of pods by the links that the kubelet keeps, as the API server does.

@@ -37,7 +37,6 @@ type agentOptions struct {
 	noMem    bool
 	once     bool
 	names    string
-	otel     bool
 	auth     bool
 	cert     flagvalue.Text
 	key      flagvalue.Text
@@ -130,7 +129,6 @@ webhook cannot ask agents with --auth.`,
 	cmd.Flags().BoolVar(&o.noMem, "no-mem", false, "read no process's memory")
 	cmd.Flags().StringVar(&o.names, "names", "none", "names of pods from `WHERE`: none, node, api")
 	cmd.Flags().Lookup("names").NoOptDefVal = "api"
-	cmd.Flags().BoolVar(&o.otel, "conventional", false, "serve figures of Go by OpenTelemetry's names too")
 	cmd.Flags().BoolVar(&o.auth, "auth", false, "serve over TLS, and only to whom the API server permits it")
 	cmd.Flags().Var(&o.cert, "cert-file", "serve over TLS with the certificate in `FILE`, PEM")
 	cmd.Flags().Var(&o.key, "key-file", "its key in `FILE`, PEM")
@@ -145,7 +143,7 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 		Options: scan.Options{
 			Interval: o.interval, Files: observe.NewFiles(), Root: string(o.root), Outside: o.noMem, Node: u.Getenv("NODE_NAME"), Once: o.once,
 		},
-		Conventional: o.otel, State: string(o.state),
+		State: string(o.state),
 	}
 	if !o.once {
 		if u.Getenv("GOMEMLIMIT") == "" {

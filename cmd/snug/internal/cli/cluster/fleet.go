@@ -144,8 +144,6 @@ With --interval it does so again and again.
 func NewFleetDoctor(u *ui.UI) *cobra.Command {
 	var fails usage.FailOn
 	o := fleetOptions{sort: "finding"}
-	p := fleet.Probe{Image: published()}
-	ephemeral := false
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME]...",
 		Short: "Say what is wrong with the Go workloads of a cluster, with the fix",
@@ -155,15 +153,10 @@ workload once, with the number of its containers, one of them, and the fix for t
 ` + asks + `
 
 It exits with 3 if a finding is at least as severe as --fail-on. An agent that does not
-answer is listed, and no reason to fail: "not looked at".
-
-Without agents, --ephemeral looks at one pod: it starts a container with snug there, as user
-0 with SYS_PTRACE, which stays in the pod's description until the pod ends. You need the
-right to patch pods/ephemeralcontainers, and the namespace must permit such a container.`,
+answer is listed, and no reason to fail: "not looked at".`,
 		Example: `  snug cluster doctor
   snug cluster doctor Deployment/web
-  kubectl snug doctor -n shop --json | jq '.findings[].id'
-  kubectl snug doctor -n shop --ephemeral web-5d4f7c9b6d-x7k2p`,
+  kubectl snug doctor -n shop --json | jq '.findings[].id'`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.names = args
 			least, err := fails.Least()
@@ -172,9 +165,6 @@ right to patch pods/ephemeralcontainers, and the namespace must permit such a co
 			}
 			ctx, stop := ui.UntilInterrupted()
 			defer stop()
-			if ephemeral {
-				return o.inPod(ctx, u, p)
-			}
 			all, err := o.look(ctx, u)
 			if err != nil {
 				return err
@@ -194,43 +184,8 @@ right to patch pods/ephemeralcontainers, and the namespace must permit such a co
 	}
 	o.add(cmd)
 	fails.Add(cmd)
-	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false, "start a container in the pod NAME, which looks at it")
-	cmd.Flags().StringVar(&p.Container, "container", "", "look at the container `NAME` of the pod")
-	cmd.Flags().StringVar(&p.Image, "image", p.Image, "the `IMAGE` of that container")
 	u.JSONFlag(cmd.Flags())
 	return cmd
-}
-
-// published returns the image of this release.
-func published() string {
-	const image = "ghcr.io/snug-go/snug"
-	if v := finding.NewBuild().Version; strings.HasPrefix(v, "v") {
-		return image + ":" + v
-	}
-	return image
-}
-
-// inPod looks at one pod from inside.
-func (o *fleetOptions) inPod(ctx context.Context, u *ui.UI, p fleet.Probe) error {
-	if len(o.names) != 1 {
-		return message.Usage("--ephemeral looks at one pod", "name one: "+called(u)+" doctor --ephemeral POD")
-	}
-	k := o.kubectl()
-	p.Namespace, p.Pod = string(o.namespace), strings.TrimPrefix(o.names[0], "pod/")
-	if namespace, pod, ok := strings.Cut(p.Pod, "/"); ok {
-		p.Namespace, p.Pod = namespace, pod
-	}
-	if p.Container == "" {
-		var err error
-		if p.Container, err = k.Target(ctx, p.Namespace, p.Pod); err != nil {
-			return err
-		}
-	}
-	p.Args = []string{"doctor", "1", "--fail-on", "never"}
-	if u.JSON {
-		p.Args = append(p.Args, "--json")
-	}
-	return orInterrupted(ctx, k.Look(ctx, &p, u.Out))
 }
 
 // orInterrupted returns the error of a command, which is another one if the user has ended it.
@@ -281,7 +236,7 @@ func (o *fleetOptions) look(ctx context.Context, u *ui.UI) (*finding.Fleet, erro
 		return nil, err
 	}
 	d := sum.Document(o.sort, at)
-	if err := unanswered(u, d.Agents, d.Silent); err != nil {
+	if err := unanswered(d.Agents, d.Silent); err != nil {
 		return nil, err
 	}
 	return d, o.missed(u, sum.Filter.Missed(), d.Containers+len(d.Unsupported), len(d.Silent), "no such Go workload", "ps")
@@ -311,25 +266,26 @@ func (o *fleetOptions) check() error {
 }
 
 // unanswered returns the error of a cluster in which no agent answers.
-func unanswered(u *ui.UI, agents int, silent []finding.SilentAgent) error {
+func unanswered(agents int, silent []finding.SilentAgent) error {
 	switch {
 	case agents == 0:
-		return message.Failed("no snug agent in this cluster", "helm install snug oci://ghcr.io/snug-go/charts/snug --namespace snug --create-namespace starts one on each node; "+called(u)+" doctor --ephemeral POD does without")
+		return message.Failed("no snug agent in this cluster",
+			"helm install snug oci://ghcr.io/snug-go/charts/snug --namespace snug --create-namespace starts one on each node")
 	case len(silent) == agents:
 		one := silent[0]
-		return message.Failed("no agent answers: "+cmp.Or(one.Node, one.Pod)+": "+content.Reason(&one.Why), hintFor(u, one))
+		return message.Failed("no agent answers: "+cmp.Or(one.Node, one.Pod)+": "+content.Reason(&one.Why), hintFor(one))
 	}
 	return nil
 }
 
 // hintFor returns what helps against the silence of all agents.
-func hintFor(u *ui.UI, s finding.SilentAgent) string {
+func hintFor(s finding.SilentAgent) string {
 	namespace, _, _ := strings.Cut(s.Pod, "/")
 	switch s.Why.Code {
 	case finding.SilentForbidden:
 		return "you need the right to get pods/proxy in the namespace " + namespace
 	case finding.SilentToken:
-		return called(u) + " doctor --ephemeral POD looks at a pod without agents"
+		return "snug doctor looks at a pod from a container in it, as docs/cluster.md says"
 	}
 	return "kubectl --namespace " + namespace + " get pods"
 }
@@ -345,11 +301,5 @@ func (o *fleetOptions) ask(ctx context.Context, k *fleet.Kubectl, sum *fleet.Sum
 			return err
 		}
 	}
-	client, address, end, err := k.Proxy(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	fleet.Ask(ctx, client, address, agents, sum.Add)
-	return ctx.Err()
+	return k.Ask(ctx, agents, sum)
 }

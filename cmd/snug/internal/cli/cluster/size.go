@@ -79,7 +79,7 @@ func (o *fleetOptions) sizes(ctx context.Context, u *ui.UI, price size.Price) (*
 		return nil, err
 	}
 	d := all.Document(price, at)
-	if err := unanswered(u, d.Agents, d.Silent); err != nil {
+	if err := unanswered(d.Agents, d.Silent); err != nil {
 		return nil, err
 	}
 	return d, o.missed(u, fleet.MissedSizes(d, o.names), len(d.Workloads), len(d.Silent), "no such Go workload with a container now", "size")

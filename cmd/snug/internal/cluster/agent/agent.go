@@ -32,8 +32,6 @@ type Options struct {
 	Await <-chan struct{}
 	// Note receives errors and notes for the log; nil = none.
 	Note func(string)
-	// Conventional adds metrics by the names of OpenTelemetry's semantic conventions.
-	Conventional bool
 	// State is a directory for the file of what sizing needs of each workload; "" = the agent keeps it while it runs.
 	State string
 	// Certificate is that of the address; nil = no TLS.
@@ -64,8 +62,7 @@ func New(opts Options) (*Agent, error) {
 	}
 	a := &Agent{opts: opts, scanner: s, kept: keep.Open(opts.State, opts.Node, opts.Interval, opts.Note)}
 	a.server = serve.New(serve.Options{
-		Last: a.Last, Interval: opts.Interval, Outside: opts.Outside, Conventional: opts.Conventional,
-		Certificate: opts.Certificate, Guard: opts.Guard,
+		Last: a.Last, Interval: opts.Interval, Outside: opts.Outside, Certificate: opts.Certificate, Guard: opts.Guard,
 	})
 	return a, nil
 }

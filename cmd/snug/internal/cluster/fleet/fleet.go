@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
+	"github.com/snug-go/snug/cmd/snug/internal/figure"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
@@ -29,41 +30,65 @@ const (
 )
 
 // Answer is what an agent said.
-type Answer struct {
+type Answer[T any] struct {
 	Agent
-	Node *finding.Node // nil: Why says why not
+	Said *T // nil: Why says why not
 }
 
-// Ask asks agents for their documents, by a client and an address of [Kubectl.Proxy], and passes each
-// answer on, one at a time.
-func Ask(ctx context.Context, client *http.Client, address string, agents []Agent, pass func(Answer)) {
-	var mu sync.Mutex
-	each(agents, func(_ int, a Agent) {
-		answer := Answer{Agent: a}
-		if a.Why.Code == "" {
-			var err error
-			if answer.Node, err = ask(ctx, client, address+a.path("findings")); err != nil {
-				answer.Why = whyOf(err)
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		pass(answer)
+// Ask asks agents for their documents, and adds them to s.
+func (k *Kubectl) Ask(ctx context.Context, agents []Agent, s *Sum) error {
+	return ask(ctx, k, agents, "findings", readNode, s.Add)
+}
+
+// AskNeeds asks agents what they have seen of workloads, and adds it to s.
+func (k *Kubectl) AskNeeds(ctx context.Context, agents []Agent, s *Sizes) error {
+	return ask(ctx, k, agents, pageOfNeeds, needs.Decode, s.Add)
+}
+
+const pageOfNeeds = "needs"
+
+// ask asks agents for a page, some at a time, and passes the answers on, one at a time in the order of their nodes,
+// so that a sum does not depend on who answers first. It fails if the API server cannot be asked, or with the error
+// of ctx.
+func ask[T any](
+	ctx context.Context, k *Kubectl, agents []Agent, page string, read func([]byte) (*T, error), pass func(Answer[T]),
+) error {
+	client, address, end, err := k.Proxy(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	agents = slices.SortedFunc(slices.Values(agents), func(a, b Agent) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Namespace+"/"+a.Pod, b.Namespace+"/"+b.Pod))
 	})
-}
-
-// each calls visit for all agents and their places in the list, some at a time, the first ones first.
-func each(agents []Agent, visit func(int, Agent)) {
+	var mu sync.Mutex
 	var all sync.WaitGroup
+	answers, next := make([]*Answer[T], len(agents)), 0
 	turn := make(chan struct{}, maxAsked)
 	for i, a := range agents {
 		turn <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turn }()
-			visit(i, a)
+			answer := &Answer[T]{Agent: a}
+			if a.Why.Code == "" {
+				text, err := get(ctx, client, address+a.path(page))
+				if err == nil {
+					answer.Said, err = read(text)
+				}
+				if err != nil {
+					answer.Said, answer.Why = nil, whyOf(err, page)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for answers[i] = answer; next < len(agents) && answers[next] != nil; next++ {
+				pass(*answers[next])
+				answers[next] = nil
+			}
 		})
 	}
 	all.Wait()
+	return ctx.Err()
 }
 
 var errForeign = errors.New("no document of an agent")
@@ -77,23 +102,23 @@ type refused struct {
 
 func (r *refused) Error() string { return r.text }
 
-// whyOf returns why an agent did not answer.
-func whyOf(err error) finding.Why {
+// whyOf returns why an agent did not answer with a page.
+func whyOf(err error, page string) finding.Why {
 	var r *refused
+	is := errors.As(err, &r)
 	switch {
-	case errors.Is(err, errForeign):
+	case errors.Is(err, errForeign), errors.Is(err, needs.ErrForeign), errors.Is(err, needs.ErrBroken):
 		return finding.Why{Code: finding.SilentForeign}
-	case errors.As(err, &r) && r.status == http.StatusForbidden:
+	case errors.Is(err, needs.ErrVersion), is && r.noPage && page == pageOfNeeds:
+		return finding.Why{Code: finding.SilentVersion}
+	case is && r.status == http.StatusForbidden:
 		return finding.Why{Code: finding.SilentForbidden, Detail: r.text}
 	}
 	return finding.Why{Code: finding.SilentError, Detail: err.Error()}
 }
 
-func ask(ctx context.Context, client *http.Client, url string) (*finding.Node, error) {
-	text, err := get(ctx, client, url)
-	if err != nil {
-		return nil, err
-	}
+// readNode reads the document of an agent.
+func readNode(text []byte) (*finding.Node, error) {
 	var d finding.Node
 	if err := json.Unmarshal(text, &d); err != nil || d.Kind != finding.KindAgent {
 		return nil, errForeign
@@ -132,14 +157,15 @@ func refusal(r *http.Response) error {
 	if json.Unmarshal(text, &said) != nil || said.Message == "" {
 		said.Message, _, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
 	}
-	return &refused{r.StatusCode, r.Status + ": " + message.Clean(said.Message), r.StatusCode == http.StatusNotFound && strings.Contains(said.Message, "404 page not found")}
+	noPage := r.StatusCode == http.StatusNotFound && strings.Contains(said.Message, "404 page not found")
+	return &refused{r.StatusCode, r.Status + ": " + message.Clean(said.Message), noPage}
 }
 
 // Filter says which containers count. The zero Filter lets all pass.
 type Filter struct {
 	Namespace string          // "" = all
 	Pods      map[string]bool // UIDs; nil = all
-	Names     []string        // of workloads or pods, with or without kind and namespace, or of rows, as printed; none = all
+	Names     []string        // of workloads or pods, with or without kind and namespace, or of printed rows; none = all
 	found     map[string]bool // those of Names that something had
 }
 
@@ -202,22 +228,22 @@ type Sum struct {
 }
 
 // Add adds an answer.
-func (s *Sum) Add(a Answer) {
+func (s *Sum) Add(a Answer[finding.Node]) {
 	if s.at == nil {
 		s.at, s.beside = map[[4]string]*finding.Workload{}, map[[4]string]*finding.FleetUnsupported{}
 	}
 	s.d.Agents++
-	if a.Node == nil {
-		s.d.Silent = append(s.d.Silent, finding.SilentAgent{Pod: a.Namespace + "/" + a.Pod, Node: a.Agent.Node, Why: a.Why})
+	if a.Said == nil {
+		s.d.Silent = append(s.d.Silent, a.silent())
 		return
 	}
-	node := a.Agent.Node
-	if node == "" && a.Node.Node != nil {
-		node = *a.Node.Node
+	node := a.Node
+	if node == "" && a.Said.Node != nil {
+		node = *a.Said.Node
 	}
 	nameless := false
-	for i := range a.Node.Containers {
-		c := &a.Node.Containers[i]
+	for i := range a.Said.Containers {
+		c := &a.Said.Containers[i]
 		if len(c.Processes) == 0 || !s.Filter.passes(c) {
 			continue
 		}
@@ -230,8 +256,8 @@ func (s *Sum) Add(a Answer) {
 		s.d.Containers++
 		s.d.Processes += len(c.Processes)
 	}
-	for i := range a.Node.Unsupported {
-		s.unsupported(&a.Node.Unsupported[i])
+	for i := range a.Said.Unsupported {
+		s.unsupported(&a.Said.Unsupported[i])
 	}
 	if nameless {
 		s.blind++
@@ -245,21 +271,17 @@ func (s *Sum) unsupported(u *finding.UnsupportedHere) {
 	}
 	key, w := keyOf(&c)
 	if s.beside[key] == nil {
-		s.beside[key] = &finding.FleetUnsupported{Namespace: w.Namespace, Workload: w.Name, Container: w.Container, Why: u.Why}
+		s.beside[key] = &finding.FleetUnsupported{
+			Namespace: w.Namespace, Workload: w.Name, Container: w.Container, Why: u.Why,
+		}
 	}
 	b := s.beside[key]
 	b.Processes++
-	b.Why = min(b.Why, u.Why) // whichever agent answers first
+	b.Why = min(b.Why, u.Why)
 }
 
 // keyOf returns what containers of one row have in common, and their empty row.
 func keyOf(c *finding.Container) ([4]string, *finding.Workload) {
-	word := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return *s
-	}
 	w := &finding.Workload{Namespace: c.Namespace, Name: c.Workload, Container: c.Name}
 	switch {
 	case c.Unit != nil:
@@ -273,7 +295,7 @@ func keyOf(c *finding.Container) ([4]string, *finding.Workload) {
 	if c.Unit != nil {
 		kind = "unit"
 	}
-	return [4]string{kind, word(w.Namespace), word(w.Name), word(w.Container)}, w
+	return [4]string{kind, name(w.Namespace), name(w.Name), name(w.Container)}, w
 }
 
 // Document returns what was added, sorted by an order of Orders; equal workloads by their names.
@@ -285,7 +307,8 @@ func (s *Sum) Document(order string, at time.Time) *finding.Fleet {
 		d.Workloads = append(d.Workloads, *w)
 	}
 	slices.SortStableFunc(d.Workloads, func(a, b finding.Workload) int {
-		return cmp.Or(Orders[order](&a, &b), strings.Compare(name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)))
+		x, y := name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)
+		return cmp.Or(Orders[order](&a, &b), strings.Compare(x, y))
 	})
 	d.Unsupported = []finding.FleetUnsupported{}
 	for _, b := range s.beside {
@@ -296,9 +319,15 @@ func (s *Sum) Document(order string, at time.Time) *finding.Fleet {
 	})
 	d.Silent = byNode(d.Silent)
 	if s.blind > 0 {
-		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: fmt.Sprintf("names of pods on %d of %d nodes: their agents run without names", s.blind, d.Agents)})
+		why := fmt.Sprintf("names of pods on %d of %d nodes: their agents run without names", s.blind, d.Agents)
+		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: why})
 	}
 	return &d
+}
+
+// silent returns an agent that did not answer.
+func (a *Agent) silent() finding.SilentAgent {
+	return finding.SilentAgent{Pod: a.Namespace + "/" + a.Pod, Node: a.Node, Why: a.Why}
 }
 
 // byNode sorts silent agents; none is an empty list.
@@ -319,4 +348,17 @@ func name(parts ...*string) string {
 		}
 	}
 	return text
+}
+
+// Orders are the orders of workloads, the more interesting ones first.
+var Orders = map[string]func(a, b *finding.Workload) int{
+	"finding": func(a, b *finding.Workload) int {
+		return cmp.Or(cmp.Compare(b.Worst().Level(), a.Worst().Level()), cmp.Compare(len(b.Findings), len(a.Findings)))
+	},
+	"name":      func(a, b *finding.Workload) int { return 0 },
+	"cpu":       func(a, b *finding.Workload) int { return figure.Compare(b.Used, a.Used) },
+	"throttled": func(a, b *finding.Workload) int { return figure.Compare(b.Throttled.Most, a.Throttled.Most) },
+	"memory":    func(a, b *finding.Workload) int { return figure.Compare(b.Filled.Most, a.Filled.Most) },
+	"gc":        func(a, b *finding.Workload) int { return figure.Compare(b.GC.Most, a.GC.Most) },
+	"procs":     func(a, b *finding.Workload) int { return figure.Compare(b.GOMAXPROCS.Most, a.GOMAXPROCS.Most) },
 }

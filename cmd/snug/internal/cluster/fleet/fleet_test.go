@@ -143,13 +143,10 @@ func look(t *testing.T, f Filter, order string) *finding.Fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, address, stop, err := k.Proxy(t.Context())
-	if err != nil {
+	sum := Sum{Filter: f}
+	if err := k.Ask(t.Context(), agents, &sum); err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
-	sum := Sum{Filter: f}
-	Ask(t.Context(), client, address, agents, sum.Add)
 	return sum.Document(order, time.Now())
 }
 
@@ -272,7 +269,10 @@ func TestNoKubectl(t *testing.T) {
 // TestNoPage: only what asks for sizes says that an agent without the page is of a version without sizes.
 func TestNoPage(t *testing.T) {
 	r := &refused{http.StatusNotFound, "404 Not Found: 404 page not found", true}
-	if got := whyOf(r); got.Code != finding.SilentError || got.Detail != r.text {
+	if got := whyOf(r, "findings"); got.Code != finding.SilentError || got.Detail != r.text {
+		t.Errorf("%+v", got)
+	}
+	if got := whyOf(r, pageOfNeeds); got.Code != finding.SilentVersion {
 		t.Errorf("%+v", got)
 	}
 }

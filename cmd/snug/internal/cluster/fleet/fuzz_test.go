@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"testing"
+
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // answering is a server that gives the same answer to all.
@@ -29,11 +31,15 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, text []byte) {
 		client := &http.Client{Transport: answering{200 + status&255, text}}
 		var sum Sum
-		node, err := ask(context.Background(), client, "http://agent/findings")
-		if (node == nil) != (err != nil) {
-			t.Errorf("%+v, %v", node, err)
+		answer := Answer[finding.Node]{}
+		said, err := get(context.Background(), client, "http://agent/findings")
+		if err == nil {
+			answer.Said, err = readNode(said)
 		}
-		sum.Add(Answer{Node: node})
+		if (answer.Said == nil) != (err != nil) {
+			t.Errorf("%+v, %v", answer.Said, err)
+		}
+		sum.Add(answer)
 		p, _ := NewPrometheus("http://prometheus")
 		p.client = client
 		all, err := p.query(context.Background(), "up")

@@ -8,7 +8,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,8 +34,6 @@ type Kubectl struct {
 const (
 	// commandTimeout bounds a command of kubectl, startTimeout the start of its proxy.
 	commandTimeout, startTimeout = time.Minute, 15 * time.Second
-	// probeTimeout bounds the start of a probe, whose image may have to be fetched.
-	probeTimeout = 2 * time.Minute
 	// maxList bounds a list in bytes.
 	maxList = 256 << 20
 )
@@ -71,11 +67,15 @@ type podList struct {
 	}
 }
 
-// Agents lists the agents of the cluster, by node.
+// Agents lists the agents of the cluster.
 func (k *Kubectl) Agents(ctx context.Context) ([]Agent, error) {
 	var list podList
-	if err := k.json(ctx, &list, "get", "pods", "--all-namespaces", "--selector="+agentLabels, "--output=json"); err != nil {
+	out, err := k.run(ctx, "get", "pods", "--all-namespaces", "--selector="+agentLabels, "--output=json")
+	if err != nil {
 		return nil, err
+	}
+	if err := json.Unmarshal(out, &list); err != nil {
+		return nil, message.Failed("kubectl get gives no JSON: "+err.Error(), "kubectl version")
 	}
 	var all []Agent
 	for _, p := range list.Items {
@@ -97,13 +97,13 @@ func (k *Kubectl) Agents(ctx context.Context) ([]Agent, error) {
 		}
 		all = append(all, a)
 	}
-	slices.SortStableFunc(all, func(a, b Agent) int { return strings.Compare(a.Node+" "+a.Pod, b.Node+" "+b.Pod) })
 	return all, nil
 }
 
 // Selected returns the UIDs of the pods that a label selector selects.
 func (k *Kubectl) Selected(ctx context.Context, selector string) (map[string]bool, error) {
-	out, err := k.run(ctx, "get", "pods", "--all-namespaces", "--selector="+selector, "--output=jsonpath={range .items[*]}{.metadata.uid}{\"\\n\"}{end}")
+	out, err := k.run(ctx, "get", "pods", "--all-namespaces", "--selector="+selector,
+		"--output=jsonpath={range .items[*]}{.metadata.uid}{\"\\n\"}{end}")
 	if err != nil {
 		return nil, err
 	}
@@ -114,27 +114,11 @@ func (k *Kubectl) Selected(ctx context.Context, selector string) (map[string]boo
 	return all, nil
 }
 
-func (k *Kubectl) json(ctx context.Context, to any, args ...string) error {
-	out, err := k.run(ctx, args...)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(out, to); err != nil {
-		return message.Failed("kubectl "+args[0]+" gives no JSON: "+err.Error(), "kubectl version")
-	}
-	return nil
-}
-
-// run returns the output of a command, which has the flags of all.
+// run returns the output of a command.
 func (k *Kubectl) run(ctx context.Context, args ...string) ([]byte, error) {
-	return k.exec(ctx, append(args, k.Flags...))
-}
-
-// exec returns the output of a whole command.
-func (k *Kubectl) exec(ctx context.Context, args []string) ([]byte, error) {
 	ctx, stop := context.WithTimeout(ctx, commandTimeout)
 	defer stop()
-	cmd := exec.CommandContext(ctx, "kubectl", args...)
+	cmd := exec.CommandContext(ctx, "kubectl", append(args, k.Flags...)...)
 	cmd.WaitDelay = time.Second
 	out, said := &limited{max: maxList}, &limited{max: 64 << 10}
 	cmd.Stdout, cmd.Stderr = out, said
@@ -172,74 +156,6 @@ func (l *limited) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return l.Buffer.Write(p)
-}
-
-// Probe is a container that is started in a pod, beside those that run. It stays in the pod's description until the
-// pod ends.
-type Probe struct {
-	Namespace, Pod string // "" = kubectl's own namespace
-	Container      string // whose processes it sees; with one container of the pod it may be ""
-	Image          string
-	Args           []string // for the image's entry point
-}
-
-// probeRights are what it needs to look at the processes of other users.
-const probeRights = `{"securityContext":{"runAsUser":0,"runAsNonRoot":false,"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"],"add":["SYS_PTRACE"]}}}`
-
-// Look starts the probe, waits until it has ended, and writes what it prints to out.
-func (k *Kubectl) Look(ctx context.Context, p *Probe, out io.Writer) error {
-	dir, err := os.MkdirTemp("", "snug-")
-	if err != nil {
-		return message.Failed("no temporary folder: "+message.Reason(err), "set TMPDIR")
-	}
-	defer os.RemoveAll(dir)
-	rights := filepath.Join(dir, "rights.json")
-	if err := os.WriteFile(rights, []byte(probeRights), 0o600); err != nil {
-		return message.Failed("cannot write "+message.Typed(rights)+": "+message.Reason(err), "set TMPDIR")
-	}
-	name := "snug-" + strings.ToLower(rand.Text()[:8]) // a pod has no two of one name, ended ones included
-	in := []string{p.Pod}
-	if p.Namespace != "" {
-		in = append(in, "--namespace="+p.Namespace)
-	}
-	start := append([]string{"debug"}, in...)
-	start = append(start, "--container="+name, "--target="+p.Container, "--image="+p.Image, "--profile=general", "--custom="+rights, "--quiet", "--arguments-only")
-	start = append(append(start, k.Flags...), "--")
-	if _, err := k.exec(ctx, append(start, p.Args...)); err != nil {
-		return err
-	}
-	logs := append(append([]string{"logs"}, in...), "--container="+name, "--follow")
-	for end := time.Now().Add(probeTimeout); ; {
-		text, err := k.run(ctx, logs...)
-		if err == nil {
-			_, err = out.Write(text)
-			return err
-		}
-		if ctx.Err() != nil || time.Now().After(end) {
-			return err // it waits for its image, or is refused
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-// Target returns the only container of a pod.
-func (k *Kubectl) Target(ctx context.Context, namespace, pod string) (string, error) {
-	args := []string{"get", "pod", pod, "--output=jsonpath={range .spec.containers[*]}{.name}{\"\\n\"}{end}"}
-	if namespace != "" {
-		args = append(args, "--namespace="+namespace)
-	}
-	out, err := k.run(ctx, args...)
-	if err != nil {
-		return "", err
-	}
-	names := strings.Fields(string(out))
-	if len(names) != 1 {
-		return "", message.Usage(message.Clean(strings.Join(names, ", "))+": the pod has several containers", "name one with --container")
-	}
-	return names[0], nil
 }
 
 // answers are the only paths that the proxy passes on.

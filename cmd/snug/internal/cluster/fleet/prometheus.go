@@ -32,7 +32,9 @@ const (
 	maxQuery       = 64 << 20
 	workloadBy     = "by (namespace, workload, container) "
 	// daysSeen asks for how many days agents have seen a workload: an agent that forgot begins again.
-	daysSeen = "max " + workloadBy + "(count_over_time(snug_go_workload_seen_seconds" + history + ") / 24 or snug_go_workload_seen_seconds / 86400)"
+	seenSeconds = "snug_go_workload_seen_seconds"
+	daysOver    = "count_over_time(" + seenSeconds + history + ") / 24"
+	daysSeen    = "max " + workloadBy + "(" + daysOver + " or " + seenSeconds + " / 86400)"
 )
 
 // Prometheus is a server that has scraped the agents, by its HTTP API
@@ -46,7 +48,8 @@ type Prometheus struct {
 func NewPrometheus(address string) (*Prometheus, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, message.Usage("--prometheus "+message.Typed(address)+": wrong value", "write an address such as http://localhost:9090")
+		what := "wrong value, --prometheus " + message.Typed(address)
+		return nil, message.Usage(what, "write an address such as http://localhost:9090")
 	}
 	return &Prometheus{at: at, client: &http.Client{}}, nil
 }
@@ -83,7 +86,8 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 	try := message.Quote(at.Redacted())
 	at.RawQuery = url.Values{"query": {q}}.Encode()
 	failed := func(what string) error {
-		return message.Failed(message.Typed(p.at.Redacted())+": Prometheus does not answer: "+message.Cut(message.Clean(what), message.MaxShown), "curl "+try+" has to answer")
+		what = message.Cut(message.Clean(what), message.MaxShown) + ", " + message.Typed(p.at.Redacted())
+		return message.Failed("Prometheus does not answer: "+what, "curl "+try+" has to answer")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -142,13 +146,14 @@ func unanswered(err error) string {
 type recorded struct {
 	seen size.Seen
 	has  needs.Has
-	// What is another type there: collections are a second's; of limit and request the count, the sum, the least and the most.
+	// What is another type there: collections are a second's; of limit and request the count, the sum, the least and the
+	// most.
 	days, cycles, burst figure.Of[float64]
 	amounts             []figure.Of[float64] // eight
 }
 
-// Sizes returns what workloads need at a price in dollars, by what agents have exported of them in the last week. It fails
-// if Prometheus does not answer, or has nothing of agents.
+// Sizes returns what workloads need at a price in dollars, by what agents have exported of them in the last week.
+// It fails if Prometheus does not answer, or has nothing of agents.
 func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*finding.FleetSize, error) {
 	ctx, stop := context.WithTimeout(ctx, queriesTimeout)
 	defer stop()
@@ -159,7 +164,8 @@ func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*fi
 		return nil, err
 	}
 	if len(info) == 0 {
-		return nil, message.Failed(message.Typed(p.at.Redacted())+": no snug_go_workload_info in this Prometheus", "it has to scrape the agents, of this version of snug: monitoring.serviceMonitor.enabled=true of the chart")
+		return nil, message.Failed("no snug_go_workload_info in this Prometheus, "+message.Typed(p.at.Redacted()),
+			"it has to scrape the agents, of this version of snug: monitoring.serviceMonitor.enabled=true of the chart")
 	}
 	of := map[needs.Key]*recorded{}
 	for i := range info {
@@ -170,17 +176,15 @@ func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*fi
 			of[key].add(&info[i])
 		}
 	}
-	every, err := p.query(ctx, "max(snug_agent_scan_interval_seconds)")
+	every, err := p.number(ctx, "max(snug_agent_scan_interval_seconds)")
 	if err != nil {
 		return nil, err
 	}
-	agents, err := p.query(ctx, "count(snug_agent_scan_interval_seconds)")
+	agents, err := p.number(ctx, "count(snug_agent_scan_interval_seconds)")
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range agents {
-		d.Agents = int(s.Value)
-	}
+	d.Agents = int(agents)
 	each := func(q string, to func(*recorded) *figure.Of[float64]) error {
 		found, err := p.query(ctx, q)
 		for i := range found {
@@ -200,14 +204,21 @@ func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*fi
 		return nil, err
 	}
 	for key, r := range of {
-		for _, s := range every {
-			r.seen.Every = float64(s.Value)
-		}
+		r.seen.Every = every
 		r.finish()
 		d.Workloads = append(d.Workloads, sized(&key, &r.seen, &r.has, price))
 	}
 	total(d)
 	return d, nil
+}
+
+// number returns the number of a query that has one; 0 = none.
+func (p *Prometheus) number(ctx context.Context, q string) (float64, error) {
+	all, err := p.query(ctx, q)
+	if len(all) == 0 {
+		return 0, err
+	}
+	return float64(all[0].Value), err
 }
 
 func keyOfSeries(s *sample) needs.Key {
@@ -251,15 +262,19 @@ func (r *recorded) finish() {
 func (r *recorded) figures() [len(needs.Names)]*figure.Of[float64] {
 	s, a := &r.seen, r.amounts
 	return [...]*figure.Of[float64]{
-		&s.Live, &s.LiveMost, &s.Rest, &s.Other, &s.Used, &s.Allocated, &r.burst, &s.CPUMean, &s.CPUHigh, &s.GCCores, &r.cycles, &s.Goal, &s.Throttled,
+		&s.Live, &s.LiveMost, &s.Rest, &s.Other, &s.Used, &s.Allocated, &r.burst,
+		&s.CPUMean, &s.CPUHigh, &s.GCCores, &r.cycles, &s.Goal, &s.Throttled,
 		&a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &a[6], &a[7],
 	}
 }
 
-// text returns the query for a figure. The mean is that of all nodes, and the most that of all nodes and hours; limits are
-// those of now. Right after the start there is only what is now.
+// hows are the functions of Prometheus that merge the figures of nodes and hours.
+var hows = map[string]string{"mean": "avg", "least": "min", "most": "max", "p95": "max", "sum": "sum", "count": "sum"}
+
+// text returns the query for a figure. The mean is that of all nodes, and the most that of all nodes and hours;
+// limits are those of now. Right after the start there is only what is now.
 func text(of needs.Stat) string {
-	how := map[string]string{"mean": "avg", "least": "min", "most": "max", "p95": "max", "sum": "sum", "count": "sum"}[of.Stat]
+	how := hows[of.Stat]
 	series := fmt.Sprintf("snug_go_workload_%s{stat=%q}", of.Name, of.Stat)
 	over := series
 	if of.Name != "memory_limit_bytes" && of.Name != "cpu_request_cores" {

@@ -3,69 +3,17 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/size"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
-
-// AskNeeds asks agents what they have seen of workloads, and adds it to s in the order of their nodes, so that the answer
-// does not depend on who answers first. An agent that does not answer is added with the reason. It fails if the API server
-// cannot be asked, or with the error of ctx.
-func (k *Kubectl) AskNeeds(ctx context.Context, agents []Agent, s *Sizes) error {
-	client, address, end, err := k.Proxy(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	type answer struct {
-		d   *needs.Document
-		why finding.Why
-	}
-	agents = slices.Clone(agents)
-	slices.SortFunc(agents, func(a, b Agent) int {
-		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Pod, b.Pod))
-	})
-	var mu sync.Mutex
-	answers, next := make([]*answer, len(agents)), 0
-	each(agents, func(i int, a Agent) {
-		var d *needs.Document
-		why := a.Why
-		if why.Code == "" {
-			text, err := get(ctx, client, address+a.path("needs"))
-			if err == nil {
-				d, err = needs.Decode(bytes.NewReader(text))
-			}
-			var r *refused
-			switch {
-			case err == nil:
-			case errors.Is(err, needs.ErrForeign), errors.Is(err, needs.ErrBroken):
-				why.Code = finding.SilentForeign
-			case errors.Is(err, needs.ErrVersion), errors.As(err, &r) && r.noPage:
-				why.Code = finding.SilentVersion
-			default:
-				why = whyOf(err)
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for answers[i] = (&answer{d, why}); next < len(agents) && answers[next] != nil; next++ {
-			s.Add(agents[next], answers[next].d, answers[next].why)
-			answers[next] = nil
-		}
-	})
-	return ctx.Err()
-}
 
 // Sizes collects what agents have seen of workloads.
 type Sizes struct {
@@ -80,11 +28,12 @@ type merged struct {
 	nodes int
 }
 
-// Add adds the answer of an agent; d is nil if there is none, and why says why.
-func (s *Sizes) Add(a Agent, d *needs.Document, why finding.Why) {
+// Add adds an answer.
+func (s *Sizes) Add(a Answer[needs.Document]) {
 	s.d.Agents++
+	d := a.Said
 	if d == nil {
-		s.d.Silent = append(s.d.Silent, finding.SilentAgent{Pod: a.Namespace + "/" + a.Pod, Node: a.Node, Why: why})
+		s.d.Silent = append(s.d.Silent, a.silent())
 		return
 	}
 	if s.of == nil {
@@ -126,7 +75,8 @@ func (s *Sizes) Document(price size.Price, at time.Time) *finding.FleetSize {
 	}
 	total(&d)
 	if s.blind > 0 {
-		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: fmt.Sprintf("names of containers on %d of %d nodes: nothing is kept of containers without a name", s.blind, d.Agents)})
+		d.Unknown = append(d.Unknown, finding.Gap{Field: "workloads", Why: fmt.Sprintf(
+			"names of containers on %d of %d nodes: nothing is kept of containers without a name", s.blind, d.Agents)})
 	}
 	return &d
 }
@@ -144,7 +94,8 @@ func total(d *finding.FleetSize) {
 		d.Workloads = []finding.SizedWorkload{}
 	}
 	slices.SortStableFunc(d.Workloads, func(a, b finding.SizedWorkload) int {
-		return cmp.Or(urgency(&a, &b), strings.Compare(name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)))
+		x, y := name(a.Namespace, a.Name, a.Container), name(b.Namespace, b.Name, b.Container)
+		return cmp.Or(urgency(&a, &b), strings.Compare(x, y))
 	})
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
@@ -177,7 +128,8 @@ func (f *Filter) passesKey(k *needs.Key) bool {
 
 // passesRow is passesKey for the names of a row. Outside of Kubernetes its container is a unit.
 func (f *Filter) passesRow(namespace, workload, container *string) bool {
-	c := finding.Container{ContainerNames: finding.ContainerNames{Namespace: namespace, Workload: workload, Name: container}}
+	names := finding.ContainerNames{Namespace: namespace, Workload: workload, Name: container}
+	c := finding.Container{ContainerNames: names}
 	if namespace == nil {
 		c.Unit = container
 	}
@@ -213,9 +165,11 @@ const throttledFrom = 0.01
 func sized(key *needs.Key, seen *size.Seen, h *needs.Has, price size.Price) finding.SizedWorkload {
 	d := size.Decide(seen, price)
 	w := finding.SizedWorkload{
-		Namespace: word(key.Namespace), Name: word(key.Workload), Container: word(key.Container), Containers: h.Containers, Days: seen.Days,
+		Namespace: word(key.Namespace), Name: word(key.Workload), Container: word(key.Container),
+		Containers: h.Containers, Days: seen.Days,
 		Memory: d.Memory, GOMEMLIMIT: d.GOMEMLIMIT, CPURequest: d.CPURequest, CPULimit: d.CPULimit,
-		HasMemory: h.Limit.Span(h.Containers), HasRequest: h.Request.Span(h.Containers), HasQuota: h.Quota.Span(h.Containers),
+		HasMemory:  h.Limit.Span(h.Containers),
+		HasRequest: h.Request.Span(h.Containers), HasQuota: h.Quota.Span(h.Containers),
 		Risks: []finding.Why{}, Modeled: len(d.Curve) > 0, Seen: d.Seen, Unseen: append([]finding.Why{}, d.Unseen...),
 	}
 	saves := func(has *needs.Amount, need *float64, price float64) {

@@ -5,10 +5,7 @@ package needs
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"time"
-
-	"github.com/snug-go/snug/cmd/snug/internal/source/bounded"
 )
 
 const (
@@ -32,7 +29,8 @@ type Document struct {
 	Nameless  int         `json:"nameless"` // containers of the last scan whose workload is unknown
 }
 
-// Encode writes the document. If the clock was set back, what was first seen after it was last seen was first seen then.
+// Encode writes the document. If the clock was set back, what was first seen after it was last seen was first seen
+// then.
 func (d *Document) Encode() ([]byte, error) {
 	d.Kind, d.Version = kind, version
 	for _, w := range d.Workloads {
@@ -50,20 +48,16 @@ var (
 	ErrBroken  = errors.New("it is damaged")
 )
 
-// Decode reads a document, at most MaxBytes. It fails with one of the errors above, or that of r.
-func Decode(r io.Reader) (*Document, error) {
-	text, err := bounded.ReadAll(r, MaxBytes)
-	if errors.Is(err, bounded.ErrTooMuch) {
+// Decode reads a document, at most MaxBytes. It fails with one of the errors above.
+func Decode(text []byte) (*Document, error) {
+	if len(text) > MaxBytes {
 		return nil, ErrForeign
-	}
-	if err != nil {
-		return nil, err
 	}
 	var head struct {
 		Kind    string
 		Version int
 	}
-	err = json.Unmarshal(text, &head)
+	err := json.Unmarshal(text, &head)
 	var syntax *json.SyntaxError
 	switch {
 	case head.Kind != kind && !errors.As(err, &syntax):
@@ -107,8 +101,17 @@ func (w *Workload) valid() bool {
 			return false
 		}
 	}
-	return w.Seen >= 0 && w.Seen <= maxSum && w.Every >= 0 && w.Every <= maxSum && !w.First.After(w.Last) && counts(h.Containers) && counts(w.Mates) &&
-		counts(h.Minor) && counts(h.CPUs) && counts(h.Procs) && h.Bound >= 0 && len(w.Why) <= maxWhy
+	for _, n := range [...]int{h.Containers, w.Mates, h.Minor, h.CPUs, h.Procs} {
+		if !counts(n) {
+			return false
+		}
+	}
+	for _, n := range [...]float64{w.Seen, w.Every} {
+		if !(n >= 0 && n <= maxSum) {
+			return false
+		}
+	}
+	return !w.First.After(w.Last) && h.Bound >= 0 && len(w.Why) <= maxWhy
 }
 
 // counts reports whether n can be a number of things on a node.

@@ -3,7 +3,6 @@
 package needs
 
 import (
-	"bytes"
 	"testing"
 	"time"
 )
@@ -18,7 +17,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"kind":"snug-needs","version":1,"workloads":[{"has":{"limit":{"n":1,"sum":1e300}}},null]}`))
 	f.Add([]byte(`{"kind":"snug-needs","version":2}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		d, err := Decode(bytes.NewReader(text))
+		d, err := Decode(text)
 		if err != nil {
 			return
 		}
@@ -26,7 +25,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Decode(bytes.NewReader(again)); err != nil && len(again) <= MaxBytes {
+		if _, err := Decode(again); err != nil && len(again) <= MaxBytes {
 			t.Fatalf("%v: %s", err, again)
 		}
 	})

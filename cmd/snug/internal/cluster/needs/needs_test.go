@@ -131,7 +131,7 @@ func TestClockSetBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := Decode(bytes.NewReader(text)); err != nil || !d.Workloads[0].First.Equal(noon.Add(-time.Hour)) {
+	if d, err := Decode(text); err != nil || !d.Workloads[0].First.Equal(noon.Add(-time.Hour)) {
 		t.Error(err)
 	}
 	now := time.Now()
@@ -279,7 +279,7 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Earlier versions wrote other_seconds too.
-	again, err := Decode(bytes.NewReader(bytes.ReplaceAll(text, []byte(`"interval_seconds"`), []byte(`"other_seconds":9,"interval_seconds"`))))
+	again, err := Decode(bytes.ReplaceAll(text, []byte(`"interval_seconds"`), []byte(`"other_seconds":9,"interval_seconds"`)))
 	if err != nil || again.Node != "n1" || again.LeftOut != 3 || !again.At.Equal(noon) {
 		t.Fatalf("%+v, %v", again, err)
 	}
@@ -319,7 +319,7 @@ func TestFile(t *testing.T) {
 		"too long":      {`{"kind":"snug-needs"` + strings.Repeat(" ", MaxBytes) + `}`, ErrForeign},
 		"nothing in it": {`{"kind":"snug-needs","version":1,"workloads":[]}`, nil},
 	} {
-		if _, err := Decode(strings.NewReader(c.text)); !errors.Is(err, c.want) {
+		if _, err := Decode([]byte(c.text)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
@@ -352,7 +352,7 @@ func TestFileSize(t *testing.T) {
 	if err != nil || len(text) > MaxBytes || len(text) < MaxBytes/2 {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
-	if _, err := Decode(bytes.NewReader(text)); err != nil {
+	if _, err := Decode(text); err != nil {
 		t.Error(err)
 	}
 }

@@ -85,7 +85,7 @@ func readState(name, node string) (*needs.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := needs.Decode(bytes.NewReader(text))
+	d, err := needs.Decode(text)
 	if err == nil && d.Node != node {
 		return nil, errors.New("it is that of the node " + message.Typed(d.Node))
 	}

@@ -3,7 +3,6 @@
 package scan
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
 	"time"
@@ -70,7 +69,7 @@ func TestSizesOfPods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := needs.Decode(bytes.NewReader(text))
+		d, err := needs.Decode(text)
 		if err != nil {
 			t.Fatal(err)
 		}

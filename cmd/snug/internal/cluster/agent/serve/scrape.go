@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/snapshot"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/figure"
@@ -18,20 +19,13 @@ import (
 
 // scrape is the series of one answer.
 type scrape struct {
-	families *registry
-	// conventional adds OpenTelemetry's names.
-	conventional bool
-	series       [metricCount][]point
-	page         promtext.Page
-	buckets      []float64
+	series [][]point // of each of families
+	page   promtext.Page
+	bounds []float64 // of histograms
 }
 
-// bounds returns those of histograms.
-func (s *scrape) bounds() []float64 {
-	if s.buckets == nil {
-		s.buckets = observe.Bounds()
-	}
-	return s.buckets
+func newScrape() *scrape {
+	return &scrape{series: make([][]point, len(families())), bounds: observe.Bounds()}
 }
 
 // point is one series of a metric.
@@ -62,45 +56,52 @@ func sorted(labels []promtext.Label) []promtext.Label {
 	return labels
 }
 
-// with returns a container's labels and those of the metric.
-func (s *scrape) with(labels []promtext.Label, m metric, values ...string) promtext.Labels {
-	return promtext.Text(sorted(slices.Concat(labels, pairs(s.families[m].labels, values)))...)
+// of returns the series of a metric.
+func (s *scrape) of(name string) *[]point {
+	i, ok := places()[name]
+	if !ok {
+		panic("no metric " + name)
+	}
+	return &s.series[i]
 }
 
-// add adds a series.
-func (s *scrape) add(m metric, p point) { s.series[m] = append(s.series[m], p) }
+func (s *scrape) add(name string, p point) { all := s.of(name); *all = append(*all, p) }
 
-func (s *scrape) labelled(m metric, v float64, labels promtext.Labels) {
-	s.add(m, point{v, nil, labels})
+func (s *scrape) labelled(name string, v float64, labels promtext.Labels) {
+	s.add(name, point{v, nil, labels})
+}
+
+// with adds a series with the labels of own, if there are any, and those of the metric.
+func (s *scrape) with(own []promtext.Label, name string, v float64, values ...string) {
+	labels := pairs(families()[places()[name]].labels, values)
+	s.labelled(name, v, promtext.Text(sorted(slices.Concat(own, labels))...))
 }
 
 // number adds a series of the agent itself.
-func (s *scrape) number(m metric, v float64, values ...string) {
-	s.series[m] = append(s.series[m], point{v, nil, promtext.Text(pairs(s.families[m].labels, values)...)})
-}
+func (s *scrape) number(name string, v float64, values ...string) { s.with(nil, name, v, values...) }
 
 // maybe adds a series if its value is known.
-func maybe[T figure.Number](s *scrape, m metric, f figure.Of[T], labels promtext.Labels) {
+func maybe[T figure.Number](s *scrape, name string, f figure.Of[T], labels promtext.Labels) {
 	if f.Known() && !math.IsNaN(float64(f.N)) {
-		s.labelled(m, float64(f.N), labels)
+		s.labelled(name, float64(f.N), labels)
 	}
 }
 
 // spread adds a histogram of a container with names. Of others, whose labels change at each
 // restart, that would be too many series.
-func (s *scrape) spread(m metric, f figure.Of[finding.Spread], c *finding.Container, labels promtext.Labels) {
+func (s *scrape) spread(name string, f figure.Of[finding.Spread], c *finding.Container, labels promtext.Labels) {
 	if f.Known() && c.Name != nil && c.Pod != nil && c.Namespace != nil {
-		s.add(m, point{float64(f.N.Count), f.N.Below, labels})
+		s.add(name, point{float64(f.N.Count), f.N.Below, labels})
 	}
 }
 
 // when adds a series of an RFC 3339 time; nil = none.
-func (s *scrape) when(m metric, v *string, labels promtext.Labels) {
+func (s *scrape) when(own []promtext.Label, name string, v *string, values ...string) {
 	if v == nil {
 		return
 	}
 	if at, err := time.Parse(time.RFC3339, *v); err == nil {
-		s.labelled(m, float64(at.Unix()), labels)
+		s.with(own, name, float64(at.Unix()), values...)
 	}
 }
 
@@ -111,53 +112,51 @@ func (s *scrape) container(c *finding.Container, own []promtext.Label) {
 	if p.Aware != nil {
 		aware = map[bool]string{true: "true", false: "false"}[*p.Aware]
 	}
-	s.labelled(info, 1, s.with(own, info, p.GoVersion.N, word(p.Line), aware, p.GOMAXPROCSSource.N, word(p.SetLimit), word(c.Workload)))
-	s.labelled(processes, float64(len(c.Processes)), labels)
-	s.when(started, p.Started, labels)
-	s.when(resized, p.QuotaChanged, s.with(own, resized, "cpu"))
-	s.when(resized, p.LimitChanged, s.with(own, resized, "memory"))
-	maybe(s, gomaxprocs, p.GOMAXPROCS, labels)
+	s.with(own, "snug_go_container_info", 1,
+		p.GoVersion.N, snapshot.Word(p.Line), aware, p.GOMAXPROCSSource.N, snapshot.Word(p.SetLimit), snapshot.Word(c.Workload))
+	s.labelled("snug_go_container_processes", float64(len(c.Processes)), labels)
+	s.when(own, "snug_go_container_start_time_seconds", p.Started)
+	s.when(own, "snug_go_container_resized_timestamp_seconds", p.QuotaChanged, "cpu")
+	s.when(own, "snug_go_container_resized_timestamp_seconds", p.LimitChanged, "memory")
+	maybe(s, "snug_go_container_gomaxprocs", p.GOMAXPROCS, labels)
 	switch {
 	case p.GOMEMLIMIT.Known():
-		s.labelled(gomemlimit, float64(p.GOMEMLIMIT.N), labels)
+		s.labelled("snug_go_container_gomemlimit_bytes", float64(p.GOMEMLIMIT.N), labels)
 	case p.GOMEMLIMIT.Read():
-		s.labelled(gomemlimit, math.Inf(1), labels)
+		s.labelled("snug_go_container_gomemlimit_bytes", math.Inf(1), labels)
 	}
 	if p.GOGC.Known() {
 		v := float64(p.GOGC.N.N)
 		if p.GOGC.N.Off {
 			v = math.Inf(1)
 		}
-		s.labelled(gogc, v, labels)
+		s.labelled("snug_go_container_gogc_percent", v, labels)
 	}
-	maybe(s, heapLive, p.Live, labels)
-	maybe(s, heapGoal, p.Goal, labels)
-	maybe(s, resident, p.Memory, labels)
-	s.labelled(cpuSeconds, p.CPUTotal, labels)
-	maybe(s, gcCycles, p.Cycles, labels)
-	maybe(s, gcCPU, p.GCTotal, labels)
-	maybe(s, gcPause, p.Pauses, labels)
-	maybe(s, gcShare, p.GC, labels)
-	maybe(s, goroutines, p.Goroutines, labels)
-	s.spread(latency, p.Latency, c, labels)
-	s.spread(stops, p.Stops, c, labels)
-	maybe(s, affinity, p.CPUs, labels)
-	if s.conventional {
-		s.convention(c, p, labels)
-	}
+	maybe(s, "snug_go_container_heap_live_bytes", p.Live, labels)
+	maybe(s, "snug_go_container_heap_goal_bytes", p.Goal, labels)
+	maybe(s, "snug_go_container_resident_memory_bytes", p.Memory, labels)
+	s.labelled("snug_go_container_cpu_seconds_total", p.CPUTotal, labels)
+	maybe(s, "snug_go_container_gc_cycles_total", p.Cycles, labels)
+	maybe(s, "snug_go_container_gc_cpu_seconds_total", p.GCTotal, labels)
+	maybe(s, "snug_go_container_gc_pause_seconds_total", p.Pauses, labels)
+	maybe(s, "snug_go_container_gc_cpu_ratio", p.GC, labels)
+	maybe(s, "snug_go_container_goroutines", p.Goroutines, labels)
+	s.spread("snug_go_container_sched_latency_seconds", p.Latency, c, labels)
+	s.spread("snug_go_container_gc_stop_seconds", p.Stops, c, labels)
+	maybe(s, "snug_go_container_affinity_cpus", p.CPUs, labels)
 
-	maybe(s, request, c.Request, labels)
+	maybe(s, "snug_go_container_cpu_request_cores", c.Request, labels)
 	if c.Quota.Known() {
-		maybe(s, quota, c.Quota, labels)
-		maybe(s, periods, c.Periods, labels)
-		maybe(s, throttledPeriods, c.ThrottledPeriods, labels)
-		maybe(s, throttledSeconds, c.ThrottledSeconds, labels)
-		maybe(s, throttled, c.Throttled, labels)
+		maybe(s, "snug_go_container_cpu_quota_cores", c.Quota, labels)
+		maybe(s, "snug_go_container_cpu_periods_total", c.Periods, labels)
+		maybe(s, "snug_go_container_cpu_throttled_periods_total", c.ThrottledPeriods, labels)
+		maybe(s, "snug_go_container_cpu_throttled_seconds_total", c.ThrottledSeconds, labels)
+		maybe(s, "snug_go_container_cpu_throttled_ratio", c.Throttled, labels)
 	}
-	maybe(s, memoryLimit, c.MemoryLimit, labels)
-	maybe(s, memoryUsed, c.Memory, labels)
-	maybe(s, memoryHeld, c.Unreclaimable, labels)
-	maybe(s, oomKills, c.OOMKills, labels)
+	maybe(s, "snug_go_container_memory_limit_bytes", c.MemoryLimit, labels)
+	maybe(s, "snug_go_container_memory_usage_bytes", c.Memory, labels)
+	maybe(s, "snug_go_container_memory_unreclaimable_bytes", c.Unreclaimable, labels)
+	maybe(s, "snug_go_container_oom_kills_total", c.OOMKills, labels)
 	worst := map[string]finding.Severity{}
 	for i := range c.Processes {
 		for _, f := range c.Processes[i].Findings {
@@ -167,7 +166,7 @@ func (s *scrape) container(c *finding.Container, own []promtext.Label) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(worst)) {
-		s.labelled(found, 1, s.with(own, found, id, string(worst[id])))
+		s.with(own, "snug_go_container_finding", 1, id, string(worst[id]))
 	}
 }
 
@@ -184,40 +183,15 @@ func (s *scrape) workload(w *needs.Workload) {
 	if h.Procs > 0 {
 		labels[5] = strconv.Itoa(h.Procs)
 	}
-	s.labelled(needInfo, float64(h.Containers), s.with(nil, needInfo, labels[:]...))
-	s.labelled(needSeen, w.Seen, s.with(nil, needSeen, labels[:3]...))
-	m := needSeen
+	s.with(nil, "snug_go_workload_info", float64(h.Containers), labels[:]...)
+	s.with(nil, "snug_go_workload_seen_seconds", w.Seen, labels[:3]...)
 	stats := w.Stats()
 	for i, one := range &needs.Names {
-		if i == 0 || one.Name != needs.Names[i-1].Name {
-			m++ // the metrics have the order of the names
-		}
 		if labels[3] = one.Stat; !math.IsNaN(stats[i]) {
-			s.labelled(m, stats[i], s.with(nil, m, labels[:4]...))
+			name := "snug_go_workload_" + one.Name
+			s.with(nil, name, stats[i], labels[:4]...)
 		}
 	}
-}
-
-// convention adds the figures that have a name in the semantic conventions, as an exporter of
-// OpenTelemetry writes them for Prometheus. Source: opentelemetry.io/docs/specs/semconv/runtime/go-metrics.
-func (s *scrape) convention(c *finding.Container, p *finding.NodeProcess, labels promtext.Labels) {
-	maybe(s, otelProcs, p.GOMAXPROCS, labels)
-	maybe(s, otelMemLimit, p.GOMEMLIMIT, labels)
-	if p.GOGC.Known() && !p.GOGC.N.Off {
-		s.labelled(otelGOGC, float64(p.GOGC.N.N), labels)
-	}
-	maybe(s, otelGoal, p.Goal, labels)
-	maybe(s, otelCycles, p.Cycles, labels)
-	maybe(s, otelGoroutines, p.Goroutines, labels)
-	s.spread(otelLatency, p.Latency, c, labels)
-}
-
-// word returns "" for nil.
-func word(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func flag(is bool) float64 {
@@ -237,10 +211,11 @@ func (s *scrape) unsupported(all []finding.UnsupportedHere) {
 	}
 	slices.SortFunc(of, byLabels)
 	for i, values := range of {
-		if n := len(s.series[unsupported]); i > 0 && values == of[i-1] {
-			s.series[unsupported][n-1].value++
+		const name = "snug_go_container_unsupported_processes"
+		if all := *s.of(name); i > 0 && values == of[i-1] {
+			all[len(all)-1].value++
 		} else {
-			s.labelled(unsupported, 1, promtext.Text(pairs(containerLabels[:], values[:])...))
+			s.labelled(name, 1, promtext.Text(pairs(containerLabels[:], values[:])...))
 		}
 	}
 }
@@ -255,8 +230,8 @@ func labelValues(n *finding.ContainerNames, podUID, containerID *string) [5]stri
 		return [5]string{*n.Namespace, *n.Pod, *n.Name}
 	}
 	const short = 12 // as container runtimes show an id; it is in every series
-	id := word(containerID)
-	return [5]string{word(n.Namespace), word(n.Pod), word(n.Name), word(podUID), id[:min(short, len(id))]}
+	id := snapshot.Word(containerID)
+	return [5]string{snapshot.Word(n.Namespace), snapshot.Word(n.Pod), snapshot.Word(n.Name), snapshot.Word(podUID), id[:min(short, len(id))]}
 }
 
 // later reports whether the first process of c started after that of other.

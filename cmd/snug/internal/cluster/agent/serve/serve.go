@@ -4,18 +4,26 @@
 package serve
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/snapshot"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/bound"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/guard"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/page"
 )
 
 const (
@@ -34,6 +42,20 @@ const (
 	// refusePause is the time before a client is told that it asks too often, over a connection that then closes.
 	refusePause = 250 * time.Millisecond
 )
+
+// Options configure a server.
+type Options struct {
+	// Last returns what the last scan left.
+	Last func() snapshot.Snapshot
+	// Interval is the time from the beginning of one scan to that of the next.
+	Interval time.Duration
+	// Outside means that scans read no process's memory.
+	Outside bool
+	// Certificate is that of the address; nil = no TLS.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Guard decides who may read the address; nil = everybody.
+	Guard *guard.Guard
+}
 
 // Server answers with snapshots. Its methods are safe for concurrent use.
 type Server struct {
@@ -124,7 +146,8 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) scraped(*http.Request) answer {
 	var self promtext.Page
 	_, cut := s.conns.Held()
-	self.Family("snug_agent_cut_total", "Connections that clients lost because they held too many (reason=client), or most while all were taken (full), and requests refused because a client asks too often (rate).", promtext.Counter)
+	self.Family("snug_agent_cut_total", "Connections that clients lost because they held too many (reason=client), "+
+		"or most while all were taken (full), and requests refused because a client asks too often (rate).", promtext.Counter)
 	for _, c := range []struct {
 		reason string
 		n      int64
@@ -168,9 +191,36 @@ func (s *Server) needs(*http.Request) answer {
 	return answer{kind: "application/json", text: text}
 }
 
+// page returns a scan as HTML. It ignores unknown parameters. These are known:
+//
+//	?sort=COLUMN   a column, as in the links of the heads
+//	?reverse=1     in reverse order
+//	?wrong=1       only containers with a warning
+//	?find=TEXT     only containers with this text in a name
 func (s *Server) page(r *http.Request) answer {
 	from := s.opts.Last()
-	return pageOf(&from, s.opts.Interval, r)
+	if from.Node == nil {
+		return notNow("no scan yet, try again in a moment")
+	}
+	o := page.NodePage{Age: time.Since(from.Ended), Step: s.opts.Interval, Trend: from.Trends.Of}
+	q := r.URL.Query()
+	if order := q.Get("sort"); slices.Contains(page.NodeOrders(), order) {
+		o.Order = order
+	}
+	o.Reverse, o.Wrong = q.Get("reverse") == "1", q.Get("wrong") == "1"
+	o.Find = strings.TrimSpace(q.Get("find"))
+	if err := from.Healthy(s.opts.Interval); err != nil {
+		o.Ill = err.Error()
+	}
+	var b bytes.Buffer
+	if err := page.NodeHTML(&b, from.Node, o); err != nil {
+		return notNow("the page cannot be made")
+	}
+	return answer{kind: "text/html; charset=utf-8", text: b.Bytes(), header: map[string]string{
+		"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; " +
+			"form-action 'self'; frame-ancestors 'none'",
+		"Referrer-Policy": "no-referrer",
+	}}
 }
 
 // metrics returns the text of the last scan. A scrape reads no process, and only the first one after a scan
@@ -181,7 +231,7 @@ func (s *Server) metrics() *made {
 	known := s.made
 	s.mu.Unlock()
 	if known == nil || known.scans != from.Scans {
-		known = families(&from, &s.opts, known)
+		known = newMade(&from, &s.opts, known)
 		s.mu.Lock()
 		s.made = known
 		s.mu.Unlock()
@@ -196,4 +246,43 @@ func threadTime(f func()) time.Duration {
 	begin := proc.ThreadTime()
 	f()
 	return proc.ThreadTime() - begin
+}
+
+// answer is a whole answer.
+type answer struct {
+	kind   string // Content-Type; "" is plain text
+	text   []byte
+	before *made // before text
+	failed bool  // 503
+	header map[string]string
+}
+
+// notNow returns an answer for what may succeed later.
+func notNow(why string) answer { return answer{text: []byte(why + "\n"), failed: true} }
+
+func (a answer) size() int {
+	if a.before != nil {
+		return a.before.size + len(a.text)
+	}
+	return len(a.text)
+}
+
+func (a answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", cmp.Or(a.kind, "text/plain; charset=utf-8"))
+	for key, value := range a.header {
+		h.Set(key, value)
+	}
+	if a.failed {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	if a.before == nil {
+		_, _ = w.Write(a.text)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(a.size()))
+	b := bufio.NewWriterSize(w, 64<<10)
+	a.before.write(b)
+	_, _ = b.Write(a.text)
+	_ = b.Flush()
 }

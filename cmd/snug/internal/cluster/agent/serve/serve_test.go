@@ -239,43 +239,6 @@ func TestMetricsSpread(t *testing.T) {
 	}
 }
 
-// TestMetricsConventional: the names of OpenTelemetry have the same values, and are there only if asked for.
-func TestMetricsConventional(t *testing.T) {
-	d := sampleNode()
-	c := &d.Containers[0]
-	c.Namespace, c.Pod, c.Name = new("shop"), new("cart-1"), new("app")
-	p := &c.Processes[0]
-	p.Goroutines, p.Cycles, p.Goal = figure.New(42, ""), figure.New(int64(7), ""), figure.New(int64(1<<20), "")
-	p.GOMEMLIMIT, p.GOGC = figure.New(int64(5<<20), ""), figure.New(finding.Amount{N: 150}, "")
-	p.Latency = figure.New(finding.Spread{Count: 9, Below: []uint64{1, 2, 3, 4, 5, 8}}, "")
-	a := idle(d, 0)
-	if page := scraped(t, a); strings.Contains(page, "go_processor_limit") {
-		t.Error("it was not asked for")
-	}
-	a = idle(d, 0)
-	a.opts.Conventional = true
-	page := scraped(t, a)
-	const labels = `{container="app",namespace="shop",pod="cart-1"} `
-	for own, theirs := range map[string]string{
-		"gomaxprocs": "go_processor_limit", "gomemlimit_bytes": "go_memory_limit_bytes", "gogc_percent": "go_config_gogc_percent",
-		"heap_goal_bytes": "go_memory_gc_goal_bytes", "gc_cycles_total": "go_memory_gc_cycles_total", "goroutines": "go_goroutine_count",
-		"sched_latency_seconds_count": "go_schedule_duration_seconds_count",
-	} {
-		_, rest, ok := strings.Cut(page, "\nsnug_go_container_"+own+labels)
-		value, _, _ := strings.Cut(rest, "\n")
-		if !ok || !strings.Contains(page, "\n"+theirs+labels+value+"\n") {
-			t.Errorf("%s is %s; there is no %s of that value", own, value, theirs)
-		}
-	}
-	// The second container has GOGC off.
-	if n := strings.Count(page, "\ngo_config_gogc_percent{"); n != strings.Count(page, "\nsnug_go_container_gogc_percent{")-1 {
-		t.Errorf("%d series of GOGC", n)
-	}
-	if strings.Contains(page, "go_memory_limit_bytes{container=\"app\",namespace=\"shop\",pod=\"cart-1\"} +Inf") {
-		t.Error("no limit is no number there")
-	}
-}
-
 // TestMetricsEmpty: before the first scan there are only series of the agent.
 func TestMetricsEmpty(t *testing.T) {
 	got := gathered(t, idle(nil, 0))
@@ -324,14 +287,23 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRegistry: each metric has a row and a unique name.
-func TestRegistry(t *testing.T) {
+// TestFamilies: each metric has a type, help and a unique name, and each figure of package needs has a metric.
+func TestFamilies(t *testing.T) {
 	seen := map[string]bool{}
-	for m, f := range newRegistry() {
-		if f.name == "" || f.kind == "" || f.help == "" || seen[f.name] {
-			t.Errorf("metric %d: %+v", m, f)
+	for _, f := range families() {
+		kind := slices.Contains([]promtext.Type{promtext.Gauge, promtext.Counter, promtext.Histogram}, f.kind)
+		if f.help == "" || !kind || seen[f.name] {
+			t.Errorf("%+v", f)
 		}
 		seen[f.name] = true
+	}
+	for _, one := range needs.Names {
+		if !seen["snug_go_workload_"+one.Name] {
+			t.Errorf("no metric for %s", one.Name)
+		}
+	}
+	if len(seen) < 50 {
+		t.Errorf("%d metrics", len(seen))
 	}
 }
 
@@ -428,22 +400,6 @@ func TestNamesServed(t *testing.T) {
 	}
 }
 
-// TestSizesNames: the metrics have the names of package needs, in its order.
-func TestSizesNames(t *testing.T) {
-	m, families := needSeen, newRegistry()
-	for i, one := range needs.Names {
-		if i == 0 || one.Name != needs.Names[i-1].Name {
-			m++
-		}
-		if families[m].name != "snug_go_workload_"+one.Name {
-			t.Errorf("%s, want %s", families[m].name, one.Name)
-		}
-	}
-	if m != needRequest {
-		t.Errorf("metric %d is the last one", m)
-	}
-}
-
 // TestNeedsServed: the document and the metrics of a workload are served.
 func TestNeedsServed(t *testing.T) {
 	noon := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
@@ -466,7 +422,7 @@ func TestNeedsServed(t *testing.T) {
 	a.opts.Last = func() snapshot.Snapshot { return from }
 	w := httptest.NewRecorder()
 	a.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/needs", nil))
-	if d, err := needs.Decode(w.Body); err != nil || w.Code != 200 || len(d.Workloads) != 1 || d.Node != "n1" {
+	if d, err := needs.Decode(w.Body.Bytes()); err != nil || w.Code != 200 || len(d.Workloads) != 1 || d.Node != "n1" {
 		t.Errorf("%d: %v", w.Code, err)
 	}
 	got := gathered(t, a)

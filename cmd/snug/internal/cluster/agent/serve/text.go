@@ -18,8 +18,8 @@ import (
 // and clients that read slowly share it.
 type made struct {
 	scans int64
-	heads [metricCount][]byte // the beginning of each family and the agent's own series; nil = it has none
-	parts []*part             // of the containers, sorted
+	heads [][]byte // the beginning of each family and the agent's own series; nil = it has none
+	parts []*part  // of the containers, sorted
 	known map[*finding.NodeProcess]*part
 	size  int // in bytes
 }
@@ -27,10 +27,10 @@ type made struct {
 // part is the text of a container's series, by family.
 type part struct {
 	text []byte
-	ends [metricCount]uint32
+	ends []uint32
 }
 
-func (p *part) of(m metric) []byte {
+func (p *part) of(m int) []byte {
 	if m == 0 {
 		return p.text[:p.ends[0]]
 	}
@@ -45,20 +45,20 @@ func (t *made) write(w *bufio.Writer) {
 		}
 		w.Write(head)
 		for _, p := range t.parts {
-			w.Write(p.of(metric(m)))
+			w.Write(p.of(m))
 		}
 	}
 }
 
-// families makes the text of all families. It takes those parts from before whose containers have the same
+// newMade makes the text of all families. It takes those parts from before whose containers have the same
 // first process, in memory: the container has not been made anew.
-func families(from *snapshot.Snapshot, o *Options, before *made) *made {
-	t := &made{scans: from.Scans}
-	s := &scrape{families: newRegistry(), conventional: o.Conventional}
+func newMade(from *snapshot.Snapshot, o *Options, before *made) *made {
+	t := &made{scans: from.Scans, heads: make([][]byte, len(families()))}
+	s := newScrape()
 	labels, containers := s.sample(from, o)
 	t.known = make(map[*finding.NodeProcess]*part, len(labels))
 	t.parts = make([]*part, 0, len(labels))
-	one := &scrape{families: s.families, conventional: s.conventional}
+	one := newScrape()
 	for _, values := range labels {
 		c := containers[values]
 		var p *part
@@ -72,14 +72,14 @@ func families(from *snapshot.Snapshot, o *Options, before *made) *made {
 		t.known[&c.Processes[0]] = p
 		t.size += len(p.text)
 	}
-	for m, f := range s.families {
-		has := func(p *part) bool { return len(p.of(metric(m))) > 0 }
+	for m, f := range families() {
+		has := func(p *part) bool { return len(p.of(m)) > 0 }
 		if len(s.series[m]) == 0 && !slices.ContainsFunc(t.parts, has) {
 			continue
 		}
 		var page promtext.Page
 		page.Family(f.name, f.help, f.kind)
-		s.samples(&page, metric(m))
+		s.samples(&page, m)
 		t.heads[m] = page.Bytes()
 		t.size += len(t.heads[m])
 	}
@@ -89,11 +89,11 @@ func families(from *snapshot.Snapshot, o *Options, before *made) *made {
 // part returns the text of a container's series.
 func (s *scrape) part(c *finding.Container, own []promtext.Label) *part {
 	s.container(c, own)
-	p := &part{}
+	p := &part{ends: make([]uint32, len(s.series))}
 	s.page.Reset()
-	for m, f := range s.families {
+	for m, f := range families() {
 		s.page.Again(f.name)
-		s.samples(&s.page, metric(m))
+		s.samples(&s.page, m)
 		s.series[m] = s.series[m][:0]
 		p.ends[m] = uint32(len(s.page.Bytes()))
 	}
@@ -102,41 +102,41 @@ func (s *scrape) part(c *finding.Container, own []promtext.Label) *part {
 }
 
 // samples adds the series of a family to a page.
-func (s *scrape) samples(page *promtext.Page, m metric) {
+func (s *scrape) samples(page *promtext.Page, m int) {
 	for _, one := range s.series[m] {
 		if one.below == nil {
 			page.Sample(one.value, one.labels)
 		} else {
-			page.Buckets(s.bounds(), one.below, math.NaN(), uint64(one.value), one.labels)
+			page.Buckets(s.bounds, one.below, math.NaN(), uint64(one.value), one.labels)
 		}
 	}
 }
 
 // sample collects the agent's own series, and the containers by their labels.
 func (s *scrape) sample(from *snapshot.Snapshot, o *Options) (labels [][5]string, of map[[5]string]*finding.Container) {
-	s.number(scansTotal, float64(from.Scans))
-	s.number(memoryRead, flag(!o.Outside))
+	s.number("snug_agent_scans_total", float64(from.Scans))
+	s.number("snug_agent_memory_read", flag(!o.Outside))
 	d := from.Node
 	if d == nil {
 		return nil, nil
 	}
-	s.number(maxOpen, float64(from.Room.Files))
+	s.number("snug_agent_max_open_files", float64(from.Room.Files))
 	if from.Room.Processes > 0 {
-		s.number(maxKnown, float64(from.Room.Processes))
+		s.number("snug_agent_max_processes", float64(from.Room.Processes))
 	}
-	s.number(droppedAll, float64(from.Room.Dropped))
-	s.number(scanSeconds, d.Scan.Seconds)
-	s.number(scanCPU, d.Scan.CPU)
-	s.number(scanEvery, o.Interval.Seconds())
-	s.number(scanEnded, float64(from.Ended.UnixMilli())/1e3)
-	s.number(allSeen, float64(d.Scan.Processes))
-	s.number(programs, float64(d.Scan.Programs))
+	s.number("snug_agent_detail_dropped_total", float64(from.Room.Dropped))
+	s.number("snug_agent_scan_duration_seconds", d.Scan.Seconds)
+	s.number("snug_agent_scan_cpu_seconds", d.Scan.CPU)
+	s.number("snug_agent_scan_interval_seconds", o.Interval.Seconds())
+	s.number("snug_agent_last_scan_timestamp_seconds", float64(from.Ended.UnixMilli())/1e3)
+	s.number("snug_agent_processes", float64(d.Scan.Processes))
+	s.number("snug_agent_programs", float64(d.Scan.Programs))
 	counts := map[string]int{}
 	for _, l := range d.Skipped {
 		counts[l.Reason] = l.Count
 	}
 	for _, reason := range snapshot.Reasons {
-		s.number(skipped, float64(counts[reason]), reason)
+		s.number("snug_agent_processes_skipped", float64(counts[reason]), reason)
 	}
 	inContainers, own := 0, 0
 	of = make(map[[5]string]*finding.Container, len(d.Containers))
@@ -163,8 +163,8 @@ func (s *scrape) sample(from *snapshot.Snapshot, o *Options) (labels [][5]string
 			s.workload(w)
 		}
 	})
-	s.number(goSeen, float64(inContainers), "container")
-	s.number(goSeen, float64(own), "node")
+	s.number("snug_agent_go_processes", float64(inContainers), "container")
+	s.number("snug_agent_go_processes", float64(own), "node")
 	slices.SortFunc(labels, byLabels)
 	return labels, of
 }

@@ -55,11 +55,11 @@ func push(list []float32, x float32) []float32 {
 
 // KeyOf returns a key that is the same for a container at every scan.
 func KeyOf(c *finding.Container) string {
-	return word(c.PodUID) + "/" + word(c.ID) + "/" + word(c.Group)
+	return Word(c.PodUID) + "/" + Word(c.ID) + "/" + Word(c.Group)
 }
 
-// word returns "" for nil.
-func word(s *string) string {
+// Word returns "" for nil.
+func Word(s *string) string {
 	if s == nil {
 		return ""
 	}
