@@ -299,7 +299,7 @@ var mostLines = map[string]int{
 	"cmd/snug/":                   650,
 	"cmd/snug/vet/":               3050,
 	"cmd/snug/internal/cli/":      8540,
-	"cmd/snug/internal/cluster/":  20095,
+	"cmd/snug/internal/cluster/":  19294,
 	"cmd/snug/internal/diagnose/": 8680,
 	"cmd/snug/internal/process/":  9730,
 	"cmd/snug/internal/profile/":  5980,

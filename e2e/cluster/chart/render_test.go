@@ -40,7 +40,6 @@ var (
 	webhookCert  = []string{"Secret/snug-webhook", "ClusterRole/snug-webhook", "ClusterRoleBinding/snug-webhook"}
 	webhookBare  = slices.Concat(webhookPod, webhookRole, webhookCert)
 	webhookFacts = []string{"ConfigMap/snug-facts"}
-	resizeHook   = []string{"ValidatingWebhookConfiguration/snug-webhook"}
 	policyFit    = []string{"ServiceAccount/snug-policy", "MutatingAdmissionPolicy/snug-fit", "MutatingAdmissionPolicyBinding/snug-fit"}
 	policyResize = []string{"ValidatingAdmissionPolicy/snug-resize", "ValidatingAdmissionPolicyBinding/snug-resize"}
 	policyValues = []string{"ValidatingAdmissionPolicy/snug-values", "ValidatingAdmissionPolicyBinding/snug-values"}
@@ -61,21 +60,21 @@ func TestObjects(t *testing.T) {
 			{"the same, as older charts say it", "agent: {names: true}", all(agentBare, agentNames)},
 			{"no agent", "agent: {enabled: false}", nil},
 			{"an agent without names", "agent: {names: false}", agentBare},
-			{"an agent that asks who asks", "agent: {auth: true}\nwebhook: {enabled: true}", all(agentBare, []string{"ClusterRoleBinding/snug-agent-auth", "ClusterRole/snug-reader"}, webhookBare, resizeHook)},
-			{"a webhook that learns", "webhook: {enabled: true}", all(agentBare, agentNames, webhookBare, webhookFacts, resizeHook)},
-			{"a webhook that does not learn", "webhook: {enabled: true, learn: false}", all(agentBare, webhookBare, resizeHook)},
-			{"a webhook and agents without names", "agent: {names: none}\nwebhook: {enabled: true}", all(agentBare, webhookBare, resizeHook)},
-			{"only a webhook, without resize warnings", "agent: {enabled: false}\nwebhook: {enabled: true}\nconfig: {resize: off}", webhookBare},
+			{"an agent that asks who asks", "agent: {auth: true}\nwebhook: {enabled: true}", all(agentBare, []string{"ClusterRoleBinding/snug-agent-auth", "ClusterRole/snug-reader"}, webhookBare)},
+			{"a webhook that learns", "webhook: {enabled: true}", all(agentBare, agentNames, webhookBare, webhookFacts)},
+			{"a webhook that does not learn", "webhook: {enabled: true, learn: false}", all(agentBare, webhookBare)},
+			{"a webhook and agents without names", "agent: {names: none}\nwebhook: {enabled: true}", all(agentBare, webhookBare)},
+			{"only a webhook", "agent: {enabled: false}\nwebhook: {enabled: true}", webhookBare},
 			{"policies", "agent: {enabled: false}\npolicy: {enabled: true}", all(policyFit, policyResize, policyValues)},
 			{"policies without warnings", "agent: {enabled: false}\npolicy: {enabled: true}\nconfig: {check: off, resize: \"off\"}", policyFit},
 			{"monitors of enabled parts", "agent: {names: false}\n" + monitors, all(agentBare, []string{"ServiceMonitor/snug-agent"})},
 			{"monitors without parts", "agent: {enabled: false}\n" + monitors, nil},
-			{"a webhook in a namespace of its own", "webhook: {enabled: true, namespace: web}\nagent: {enabled: false}", all(webhookBare, resizeHook, []string{"Namespace/web"})},
-			{"a webhook in the namespace of the release", "webhook: {enabled: true, namespace: snug}\nagent: {enabled: false}", all(webhookBare, resizeHook)},
-			{"a certificate that the webhook does not make", "webhook: {enabled: true, certificate: {secretName: tls}}", all(agentBare, agentNames, webhookPod, webhookRole, webhookFacts, resizeHook)},
-			{"a webhook that asks nobody", "webhook: {enabled: true, learn: false, certificate: {secretName: tls}}", all(agentBare, webhookPod, resizeHook)},
-			{"network policies of enabled parts", "networkPolicy: {enabled: true}\nwebhook: {enabled: true}\nagent: {enabled: false}", all(webhookBare, resizeHook, []string{"NetworkPolicy/snug-webhook"})},
-			{"everything", everything, all(agentBare, agentNames, webhookBare, webhookFacts, resizeHook, policyFit, policyResize, policyValues,
+			{"a webhook in a namespace of its own", "webhook: {enabled: true, namespace: web}\nagent: {enabled: false}", all(webhookBare, []string{"Namespace/web"})},
+			{"a webhook in the namespace of the release", "webhook: {enabled: true, namespace: snug}\nagent: {enabled: false}", webhookBare},
+			{"a certificate that the webhook does not make", "webhook: {enabled: true, certificate: {secretName: tls}}", all(agentBare, agentNames, webhookPod, webhookRole, webhookFacts)},
+			{"a webhook that asks nobody", "webhook: {enabled: true, learn: false, certificate: {secretName: tls}}", all(agentBare, webhookPod)},
+			{"network policies of enabled parts", "networkPolicy: {enabled: true}\nwebhook: {enabled: true}\nagent: {enabled: false}", all(webhookBare, []string{"NetworkPolicy/snug-webhook"})},
+			{"everything", everything, all(agentBare, agentNames, webhookBare, webhookFacts, policyFit, policyResize, policyValues,
 				[]string{"ServiceMonitor/snug-agent", "ServiceMonitor/snug-webhook", "PrometheusRule/snug", "ConfigMap/snug-dashboard", "NetworkPolicy/snug-agent", "NetworkPolicy/snug-webhook", "HorizontalPodAutoscaler/snug-webhook"})},
 		} {
 			text := h.template(t, c.values)

@@ -41,7 +41,7 @@ func (l *lab) rights(t *testing.T) {
 		{right{"snug-webhook", "update", "", "configmaps", namespace, "snug-config"}, false},
 		{right{"snug-webhook", "create", "", "configmaps", namespace, ""}, false},
 		{right{"snug-webhook", "patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "snug-webhook"}, true},
-		{right{"snug-webhook", "patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations", "", "snug-webhook"}, true},
+		{right{"snug-webhook", "patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations", "", "snug-webhook"}, false},
 		{right{"snug-webhook", "patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "another"}, false},
 		{right{"snug-webhook", "update", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "snug-webhook"}, false},
 		{right{"snug-webhook", "delete", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "snug-webhook"}, false},
@@ -90,7 +90,7 @@ func TestRules(t *testing.T) {
 	const pods = `{"apiGroups":[""],"resources":["pods"],"verbs":["list","watch"]}`
 	const secret = `{"apiGroups":[""],"resourceNames":["snug-webhook"],"resources":["secrets"],"verbs":["get","update"]}`
 	const facts = `{"apiGroups":[""],"resourceNames":["snug-facts"],"resources":["configmaps"],"verbs":["get","update"]}`
-	const own = `{"apiGroups":["admissionregistration.k8s.io"],"resourceNames":["%s-webhook"],"resources":["mutatingwebhookconfigurations","validatingwebhookconfigurations"],"verbs":["get","patch"]}`
+	const own = `{"apiGroups":["admissionregistration.k8s.io"],"resourceNames":["%s-webhook"],"resources":["mutatingwebhookconfigurations"],"verbs":["get","patch"]}`
 	each(t, func(t *testing.T, h client) {
 		for _, c := range []struct {
 			values string

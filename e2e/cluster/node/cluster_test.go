@@ -96,7 +96,8 @@ func (c *cluster) install(t *testing.T, chart string, values ...string) {
 	t.Helper()
 	image, tag, _ := strings.Cut(snugImage, ":")
 	args := []string{"install", "snug", chart, "--create-namespace", "--set", "image.repository=" + image, "--set-string", "image.tag=" + tag, "--set", "agent.interval=1s",
-		"--set", "config.minProcs=1"} // at one core a reference, which gives 1
+		"--set", "config.minProcs=1", // at one core a reference, which gives 1
+		"--set", "policy.checks=true"}
 	for _, v := range values {
 		args = append(args, "--set", v)
 	}

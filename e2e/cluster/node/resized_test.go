@@ -53,7 +53,7 @@ func (c *cluster) resized(t *testing.T) {
 			}
 			return strings.Join(a.Warnings, "\n")
 		}
-		// The API server continues without a webhook that is slow, and a resize cannot be repeated.
+		// An API server takes a moment to see a new policy, and a resize cannot be repeated.
 		// So repeat the dry run until it warns.
 		told := ""
 		if p.name == "plain" {

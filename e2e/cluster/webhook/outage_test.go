@@ -167,7 +167,7 @@ func (l *lab) renewed(t *testing.T) {
 		}
 	}
 	c := l.crowd(t, "renewed")
-	// Both CAs are in the configurations before a replica uses the new certificate.
+	// Both CAs are in the configuration before a replica uses the new certificate.
 	hook.Until(t, "two CAs", replicas[0].Said, func() bool { return l.bundles(t) == 2 })
 	hook.Until(t, "both use a renewed certificate", replicas[0].Said, func() bool {
 		a, b := certificateOf(t, replicas[0]), certificateOf(t, replicas[1])
@@ -232,16 +232,14 @@ func certificateOf(t *testing.T, r *hook.Replica) *x509.Certificate {
 	return conn.ConnectionState().PeerCertificates[0]
 }
 
-// bundles returns the number of CAs in the configurations; 0 = their entries differ.
+// bundles returns the number of CAs in the configuration; 0 = its entries differ.
 func (l *lab) bundles(t *testing.T) int {
 	t.Helper()
 	seen := map[string]bool{}
-	for _, kind := range []string{"mutating", "validating"} {
-		a := kube.Must(t, l.Get(t, "/apis/admissionregistration.k8s.io/v1/"+kind+"webhookconfigurations/snug-webhook"))
-		for _, w := range hook.List(a.Object["webhooks"]) {
-			text, _ := w["clientConfig"].(kube.Object)["caBundle"].(string)
-			seen[text] = true
-		}
+	a := kube.Must(t, l.Get(t, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/snug-webhook"))
+	for _, w := range hook.List(a.Object["webhooks"]) {
+		text, _ := w["clientConfig"].(kube.Object)["caBundle"].(string)
+		seen[text] = true
 	}
 	if len(seen) != 1 {
 		return 0 // an update is in progress
@@ -256,7 +254,7 @@ func (l *lab) bundles(t *testing.T) int {
 	return 0
 }
 
-// files: the certificate comes from files, and another party writes its CA to the configurations.
+// files: the certificate comes from files, and another party writes its CA to the configuration.
 func (l *lab) files(t *testing.T) {
 	dir := t.TempDir()
 	crt, end := certificate(t, dir)

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -75,7 +74,7 @@ func (l *lab) inForce(t *testing.T) {
 	})
 }
 
-// TestWebhook checks pods that are created through a webhook, and resizes.
+// TestWebhook checks pods that are created through a webhook.
 func TestWebhook(t *testing.T) {
 	l := newLab(t)
 	t.Run("the default", l.byDefault)
@@ -126,49 +125,18 @@ func (l *lab) byDefault(t *testing.T) {
 			}
 		})
 	}
-	t.Run("resizes", l.resizes)
 	t.Run("large pods", l.large)
 	metrics := r.Get("/metrics")
-	for _, want := range []string{`snug_webhook_reviews_total{outcome="patched",path="fit/namespace"}`, `snug_webhook_reviews_total{outcome="warned",path="resize"}`} {
-		if _, after, ok := strings.Cut(metrics, want+" "); !ok || strings.HasPrefix(after, "0\n") {
-			t.Errorf("%s is not above 0", want)
-		}
+	const want = `snug_webhook_reviews_total{outcome="patched",path="fit/namespace"} `
+	if _, after, ok := strings.Cut(metrics, want); !ok || strings.HasPrefix(after, "0\n") {
+		t.Errorf("%s is not above 0", want)
 	}
-	for _, never := range []string{`outcome="unreadable",path="fit/pod"`, `outcome="unreadable",path="fit/namespace"`, `outcome="unreadable",path="resize"`, `outcome="other",path="fit/pod"`, `outcome="other",path="resize"`} {
+	for _, never := range []string{`outcome="unreadable",path="fit/pod"`, `outcome="unreadable",path="fit/namespace"`, `outcome="other",path="fit/pod"`} {
 		if !strings.Contains(metrics, `snug_webhook_reviews_total{`+never+`} 0`) {
 			t.Errorf("the counter of %s is not 0", never)
 		}
 	}
 	r.Stop(t)
-}
-
-// resizes: a resize that leaves a variable unchanged causes a warning.
-func (l *lab) resizes(t *testing.T) {
-	capacity := kube.Object{"cpu": "64", "memory": "64Gi", "pods": "110"}
-	kube.Must(t, l.Create(t, "/api/v1/nodes", kube.Object{"metadata": kube.Object{"name": "node"}, "status": kube.Object{"allocatable": capacity, "capacity": capacity}}))
-	// This also holds for the pod's own variable, unless the pod or its namespace is opted out.
-	own := strings.Replace(one, "image: x", "image: x, env: [{name: GOMEMLIMIT, value: 460MiB}]", 1)
-	for _, c := range []struct{ in, labels, spec, want string }{
-		{"in", "", one, "GOMEMLIMIT of a left stale by this resize"},
-		{"in", "gomaxprocs=enabled", one, "GOMAXPROCS of a, GOMEMLIMIT of a left stale"},
-		{"in", "gomaxprocs=enabled restart-on-resize=enabled", one, "GOMEMLIMIT of a left stale"},
-		{"in", "inject=disabled", own, ""},
-		{"in", "inject=false", own, "GOMEMLIMIT of a left stale"},
-		{"out", "", own, ""},
-		{"out", "inject=disabled", own, ""},
-		{"out", "inject=enabled", own, "GOMEMLIMIT of a left stale"},
-		{"neutral", "", own, "GOMEMLIMIT of a left stale"},
-		{"kube-system", "", own, ""},
-	} {
-		pod := kube.Must(t, l.create(t, c.in, c.labels, "nodeName: node, "+c.spec)).Object
-		path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%v", c.in, pod["metadata"].(kube.Object)["name"])
-		more := kube.Object{"memory": "1Gi", "cpu": "2"}
-		a := kube.Must(t, l.Patch(t, path+"/resize", kube.Object{"spec": kube.Object{"containers": []any{kube.Object{"name": "a", "resources": kube.Object{"limits": more, "requests": more}}}}}))
-		warned := slices.ContainsFunc(a.Warnings, func(w string) bool { return c.want != "" && strings.Contains(w, c.want) })
-		if warned != (c.want != "") || c.want == "" && len(a.Warnings) > 0 {
-			t.Errorf("in %s with %q: warnings %q", c.in, c.labels, a.Warnings)
-		}
-	}
 }
 
 // large: pods may be as large as the server accepts.
@@ -192,7 +160,7 @@ func (l *lab) large(t *testing.T) {
 // all: with inject: all, every pod is opted in unless it or its namespace is opted out.
 func (l *lab) all(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "snug.yaml")
-	if err := os.WriteFile(config, []byte("inject: all\nresize: off\nname: all-pods\n"), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte("inject: all\nname: all-pods\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s := hook.NewService(t)

@@ -129,7 +129,7 @@ because JSON numbers would be printed as floating point.
 {{- tpl (print $text ($.Files.Get "files/policy/parts.yaml.tmpl")) $r | trim -}}
 {{- end -}}
 
-{{/* The configurations of the webhook. They exclude its own namespace, so that its own pods do not wait for it. */}}
+{{/* The configuration of the webhook. It excludes its own namespace, so that its own pods do not wait for it. */}}
 {{- define "snug.registration" -}}
 {{- $c := .Values.config -}}
 {{- $excluded := list -}}
@@ -142,14 +142,11 @@ because JSON numbers would be printed as floating point.
   "Configuration" (printf "%s-webhook" $c.name)
   "Annotations" (ternary (toJson $annotations) "" (gt (len $annotations) 0))
   "All" (eq $c.inject "all")
-  "Resizes" (eq (toString $c.resize) "warn")
   "Excluded" (join ", " $excluded)
   "InjectLabel" "snug.dev/inject"
   "Enabled" "enabled"
-  "Disabled" "disabled"
   "ByPod" (merge (dict "Path" "/fit/pod") $place)
   "ByNamespace" (merge (dict "Path" "/fit/namespace") $place)
-  "Resize" (merge (dict "Path" "/resize") $place)
   "Template" .Template -}}
 {{- tpl (.Files.Get "files/webhook/registration.yaml.tmpl") $r | trim -}}
 {{- end -}}

@@ -71,8 +71,8 @@ clusters before Kubernetes 1.36. It never changes a value that is set, and never
 pod.
 
 It issues its own certificate, stores it in a Secret that all replicas share, renews it, and
-writes its CA into the webhook configurations. With --cert-file and --key-file you provide the
-certificate; snug then leaves the configurations alone.
+writes its CA into the webhook configuration. With --cert-file and --key-file you provide the
+certificate; snug then leaves the configuration alone.
 
 By default it assumes that every program is built by Go 1.26 or later, like the policies,
 unless the label snug.dev/gomaxprocs=enabled says otherwise. With --agents it asks snug cluster agent
@@ -132,7 +132,7 @@ ConfigMap for all replicas.
 	flags.Var(&o.namespace, "namespace", "`NAME` of the webhook's own namespace (default that of its pod)")
 	flags.Var(&o.service, "service", "API servers reach it through the service `NAME`")
 	flags.Var(&o.url, "url", "API servers reach it at `URL`, without a service")
-	flags.Var(&o.configuration, "configuration", "`NAME` of the webhook configurations (default the name in --config plus -webhook)")
+	flags.Var(&o.configuration, "configuration", "`NAME` of the webhook configuration (default the name in --config plus -webhook)")
 	flags.Var(&o.secret, "secret", "store the certificate in the Secret `NAME`")
 	flags.Var((*flagvalue.Span)(&o.certLife), "cert-life", "issue certificates that are valid for `DURATION`")
 	flags.Lookup("cert-life").DefValue = "2160h, 90 days"
@@ -180,7 +180,9 @@ func runWebhook(u *ui.UI, ctx context.Context, c *policy.Config, o *webhookOptio
 		keeper := &cert.Keeper{Store: webhook.NewSecret(client, string(o.namespace), string(o.secret), o.registered(c)), Names: []string{o.host()}, Life: o.certLife, Note: trying}
 		opts.Certificate, opts.Ready = keeper.GetCertificate, keeper.Ready
 		opts.More = append(opts.More, webhook.ValidUntil(keeper.Until))
-		background = append(background, keeper.Run)
+		background = append(background, func(ctx context.Context) {
+			webhook.Repeat(ctx, keeper.Every(), trying, keeper.Keep)
+		})
 	}
 	if o.agents != nil {
 		keeper := &learned.Keeper{Agents: o.agents, Store: webhook.NewConfigMap(client, string(o.namespace), string(o.facts)), Note: trying}
@@ -188,7 +190,9 @@ func runWebhook(u *ui.UI, ctx context.Context, c *policy.Config, o *webhookOptio
 			return keeper.Facts().Program(s.Namespace, s.Workload, s.Container, s.Image)
 		}
 		opts.More = append(opts.More, webhook.Learned(keeper))
-		background = append(background, keeper.Run)
+		background = append(background, func(ctx context.Context) {
+			webhook.Repeat(ctx, learned.Every, trying, keeper.Keep)
+		})
 	}
 	var listeners [2]net.Listener
 	for i, at := range [][2]string{{"--listen", o.listen}, {"--health", o.health}} {
@@ -223,7 +227,7 @@ func trouble(u *ui.UI, text string, o *webhookOptions) {
 	for _, known := range []struct{ sign, hint string }{
 		{": 401 ", "the API server rejects the token: check the pod's ServiceAccount, or --api-token-file"},
 		{": 403 ", "a Role has to permit it; the chart has one"},
-		{"there are no webhook configurations", o.registering() + " | kubectl apply -f -"},
+		{"there is no webhook configuration", o.registering() + " | kubectl apply -f -"},
 		{": 404 namespaces", "kubectl create namespace " + string(o.namespace)},
 	} {
 		if strings.Contains(text, known.sign) {
@@ -233,7 +237,7 @@ func trouble(u *ui.UI, text string, o *webhookOptions) {
 	}
 }
 
-// registered returns the name of the webhook configurations.
+// registered returns the name of the webhook configuration.
 func (o *webhookOptions) registered(c *policy.Config) string {
 	return cmp.Or(string(o.configuration), c.Name+"-webhook")
 }

@@ -35,9 +35,9 @@ func NewLint(u *ui.UI) *cobra.Command {
 divisors that make GOMEMLIMIT 128 bytes, sizes that Go cannot parse, references to limits
 that do not exist, variables that pin what Go follows by itself. You need no cluster.
 You can pipe in the output of helm and kustomize (-); --helm and --kustomize run them, and
---render runs them on all charts and kustomizations that it finds. In directories it reads *.yaml, *.yml and *.json, including compose files, and systemd units
-with their drop-ins. The same rules apply there to mem_limit and cpus, and to MemoryMax,
-MemoryHigh and CPUQuota.
+--render runs them on all charts and kustomizations that it finds. In directories it reads
+*.yaml, *.yml and *.json, including compose files, and systemd units with their drop-ins.
+The same rules apply there to mem_limit and cpus, and to MemoryMax, MemoryHigh and CPUQuota.
 
 To silence a finding, set the annotation ` + lint.IgnoreAnnotation + `: "ID reason" on the pod or
 its object, or put a comment on its line or the line above: # snug:ignore ID reason.
@@ -77,7 +77,8 @@ func (f *lintFlags) run(u *ui.UI, args []string, document func(*finding.Lint) (f
 		return err
 	}
 	if f.Mend && (f.Helm != "" || f.Kustomize != "" || slices.Contains(args, "-")) {
-		return message.Usage("no file to fix, the input is piped in or printed by a tool", "name files or directories, or leave out --fix")
+		return message.Usage("no file to fix, the input is piped in or printed by a tool",
+			"name files or directories, or leave out --fix")
 	}
 	f.In, f.Note, f.Titles, f.Runes = u.In, u.Note, explain.Titles(), f.sarif
 	l := linter.New(f.Options)

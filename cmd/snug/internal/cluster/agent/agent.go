@@ -130,11 +130,10 @@ func (a *Agent) await(ctx context.Context) {
 	if a.opts.Await == nil {
 		return
 	}
-	late := time.NewTimer(awaitTimeout)
-	defer late.Stop()
+	ctx, stop := context.WithTimeout(ctx, awaitTimeout)
+	defer stop()
 	select {
 	case <-a.opts.Await:
-	case <-late.C:
 	case <-ctx.Done():
 	}
 }

@@ -4,9 +4,12 @@ package bound
 
 import (
 	"container/list"
+	"context"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // Budget is what all clients of a server may hold at a time: connections, requests or bytes. No client holds more
@@ -181,9 +184,125 @@ func (a *account) oldest() *Share { return a.shares.Front().Value.(*Share) }
 func (b *Budget) most() (most *account) {
 	count := func(a *account) int64 { return max(a.held, b.Max/smallPart) }
 	for _, a := range b.clients {
-		if a.held > 0 && (most == nil || count(a) > count(most) || count(a) == count(most) && a.oldest().used < most.oldest().used) {
+		switch {
+		case a.held <= 0:
+		case most == nil, count(a) > count(most), count(a) == count(most) && a.oldest().used < most.oldest().used:
 			most = a
 		}
 	}
 	return most
+}
+
+// Rate bounds the CPU time that a client makes a server spend: Burst at once, and then Share of one CPU.
+type Rate struct {
+	Share float64 // above 0
+	Burst time.Duration
+
+	mu      sync.Mutex
+	by      map[netip.Addr]debt
+	refused int64
+}
+
+// debt is the CPU time that a client has not yet waited for.
+type debt struct {
+	d  time.Duration
+	at time.Time
+}
+
+// maxDebtors bounds the clients that a Rate remembers. If more have debts, it forgets them.
+const maxDebtors = 4096
+
+// Spend adds to the debt of a client, and reports whether it has to wait.
+func (r *Rate) Spend(client netip.Addr, d time.Duration) (wait bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d += r.left(r.by[client])
+	if len(r.by) >= maxDebtors {
+		maps.DeleteFunc(r.by, func(_ netip.Addr, d debt) bool { return r.left(d) == 0 })
+	}
+	if r.by == nil || len(r.by) >= maxDebtors {
+		r.by = map[netip.Addr]debt{}
+	}
+	r.by[client] = debt{d, time.Now()}
+	return d > r.Burst
+}
+
+// Wait returns how long a client has to wait; 0 = it need not. If it has to, that counts as refused.
+func (r *Rate) Wait(client netip.Addr) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := r.left(r.by[client])
+	if left <= r.Burst {
+		return 0
+	}
+	r.refused++
+	return time.Duration(float64(left-r.Burst) / r.Share)
+}
+
+// Refused returns how often clients had to wait.
+func (r *Rate) Refused() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused
+}
+
+func (r *Rate) left(d debt) time.Duration {
+	return max(0, d.d-time.Duration(float64(time.Since(d.at))*r.Share))
+}
+
+// Turns bounds the requests that are worked on at a time. No client has more than a quarter of the turns: one that
+// asks again and again waits for itself.
+type Turns struct {
+	all chan struct{}
+	mu  sync.Mutex
+	by  map[netip.Addr]*turns
+}
+
+// turns are those of a client, and how many of its requests have one or wait.
+type turns struct {
+	taken chan struct{}
+	n     int
+}
+
+// NewTurns returns n turns.
+func NewTurns(n int) *Turns {
+	return &Turns{all: make(chan struct{}, n), by: map[netip.Addr]*turns{}}
+}
+
+// Take waits for a turn, and reports whether it got one, which leave ends.
+func (t *Turns) Take(ctx context.Context, wait time.Duration) (leave func(), ok bool) {
+	client := Client(ctx)
+	t.mu.Lock()
+	own := t.by[client]
+	if own == nil {
+		own = &turns{taken: make(chan struct{}, quarter(int64(cap(t.all))))}
+		t.by[client] = own
+	}
+	own.n++
+	t.mu.Unlock()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	taken := []chan struct{}{own.taken, t.all}
+	leave = func() {
+		for _, c := range taken {
+			<-c
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if own.n--; own.n == 0 {
+			delete(t.by, client)
+		}
+	}
+	for i, c := range taken {
+		select {
+		case c <- struct{}{}:
+			continue
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		taken = taken[:i]
+		leave()
+		return nil, false
+	}
+	return leave, true
 }

@@ -17,8 +17,9 @@ import (
 )
 
 // Fair gives turns for work, as many at a time as there are Ps. So what clients send at once is not at once in the
-// queues of Go's scheduler, where the work of all others would wait behind it. The next turn is of the client whose turns took
-// least, and of several the one that waits the shortest: one that comes after hundreds waits for none of them.
+// queues of Go's scheduler, where the work of all others would wait behind it. The next turn is of the client whose
+// turns took least, and of several the one that waits the shortest: one that comes after hundreds waits for none of
+// them.
 type Fair struct {
 	Rate Rate          // what a client may do without turns; none if it is zero
 	Wait time.Duration // bounds a wait

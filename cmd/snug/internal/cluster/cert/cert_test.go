@@ -5,11 +5,10 @@ package cert
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -148,7 +147,7 @@ func TestErased(t *testing.T) {
 	}{
 		{func() {}, nil},
 		{func() { s.data = map[string][]byte{} }, []string{"the stored certificate had been erased; there is a new one"}},
-		{func() { s.told = nil }, []string{"the webhook configurations had lost the CA; it is there again"}},
+		{func() { s.told = nil }, []string{"the webhook configuration had lost the CA; it is there again"}},
 	} {
 		notes = nil
 		c.erase()
@@ -206,14 +205,19 @@ func TestKeepStartsAnew(t *testing.T) {
 			g, _ := generate([]string{"x"}, now, life)
 			_, s.data[keyKey], _ = g.encode()
 		}, 0},
-		{"a certificate without its CA", func(s *shelf, _ *Keeper) {
-			block, _ := pem.Decode(s.data[keyCert])
-			s.data[keyCert] = pem.EncodeToMemory(block)
-		}, 0},
-		{"another CA", func(s *shelf, _ *Keeper) {
-			block, _ := pem.Decode(s.data[keyCert])
+		{"two certificates", func(s *shelf, _ *Keeper) {
 			g, _ := generate([]string{"x"}, now, life)
-			s.data[keyCert] = append(pem.EncodeToMemory(block), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.ca.Raw})...)
+			s.data[keyCert] = append(s.data[keyCert], block("CERTIFICATE", g.leaf.Certificate[0])...)
+		}, 0},
+		{"one that another has signed", func(s *shelf, _ *Keeper) {
+			g, _ := generate([]string{"x"}, now, life)
+			by, _ := generate([]string{"x"}, now, life)
+			der, err := x509.CreateCertificate(rand.Reader, g.leaf.Leaf, by.leaf.Leaf, g.leaf.Leaf.PublicKey, by.leaf.PrivateKey)
+			if err != nil {
+				panic(err)
+			}
+			_, s.data[keyKey], _ = g.encode()
+			s.data[keyCert] = block("CERTIFICATE", der)
 		}, 0},
 		{"another name", func(_ *shelf, k *Keeper) { k.Names = []string{"other.snug.svc"} }, 0},
 		{"all replicas slept past the expiry", func(*shelf, *Keeper) {}, 2 * life},
@@ -276,39 +280,6 @@ func TestKeepFails(t *testing.T) {
 	}
 	if c, err := k.GetCertificate(nil); err != nil || time.Until(c.Leaf.NotAfter) < life/2 {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestRunNotes: an error is noted once, until it changes.
-func TestRunNotes(t *testing.T) {
-	s := &shelf{fails: errors.New("no server")}
-	k := keeper(s)
-	k.Life = time.Second
-	var mu sync.Mutex
-	var notes []string
-	k.Note = func(text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		notes = append(notes, text)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		k.Run(ctx)
-	}()
-	tries := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.loads
-	}
-	for end := time.Now().Add(time.Minute); tries() < 5 && time.Now().Before(end); {
-		time.Sleep(k.Every() / 10)
-	}
-	stop()
-	<-done
-	if fmt.Sprint(notes) != "[no server]" {
-		t.Errorf("notes: %q", notes)
 	}
 }
 

@@ -164,7 +164,7 @@ func (p *Prometheus) Sizes(ctx context.Context, f Filter, price size.Price) (*fi
 		return nil, err
 	}
 	if len(info) == 0 {
-		return nil, message.Failed("no snug_go_workload_info in this Prometheus, "+message.Typed(p.at.Redacted()),
+		return nil, message.Failed(message.Typed(p.at.Redacted())+": no snug_go_workload_info in this Prometheus",
 			"it has to scrape the agents, of this version of snug: monitoring.serviceMonitor.enabled=true of the chart")
 	}
 	of := map[needs.Key]*recorded{}

@@ -53,7 +53,10 @@ type answer struct {
 // New returns a Guard. Its service account needs the ClusterRole system:auth-delegator. note
 // receives errors of the API server.
 func New(api *rest.Client, note func(string)) *Guard {
-	return &Guard{api: api, note: note, asking: bound.NewTurns(maxAsking), now: time.Now, wait: maxWait, kept: map[[sha256.Size]byte]answer{}}
+	return &Guard{
+		api: api, note: note, asking: bound.NewTurns(maxAsking), now: time.Now, wait: maxWait,
+		kept: map[[sha256.Size]byte]answer{},
+	}
 }
 
 // Handler passes requests for the guarded paths to next if their token may get that path, and all
@@ -149,55 +152,33 @@ func (g *Guard) keep(key [sha256.Size]byte, status int) {
 	g.kept[key] = a
 }
 
-// user is a user as both reviews have it.
-type user struct {
-	Name   string              `json:"username,omitempty"`
-	UID    string              `json:"uid,omitempty"`
-	Groups []string            `json:"groups,omitempty"`
-	Extra  map[string][]string `json:"extra,omitempty"`
-}
-
 // ask asks the API server who has a token, and whether this user may get a path.
 func (g *Guard) ask(ctx context.Context, token, path string) (status int, err error) {
-	who := struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Spec       struct {
-			Token string `json:"token"`
-		} `json:"spec"`
+	type object = map[string]any
+	var who struct {
 		Status struct {
-			Authenticated bool `json:"authenticated"`
-			User          user `json:"user"`
-		} `json:"status"`
-	}{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview"}
-	who.Spec.Token = token
-	if err := g.api.Ask(ctx, "/apis/authentication.k8s.io/v1/tokenreviews", &who); err != nil {
+			Authenticated bool
+			User          struct {
+				Username, UID string
+				Groups        []string
+				Extra         map[string][]string
+			}
+		}
+	}
+	review := object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": object{"token": token}}
+	if err := g.api.Ask(ctx, "/apis/authentication.k8s.io/v1/tokenreviews", review, &who); err != nil {
 		return 0, err
 	}
 	if !who.Status.Authenticated {
 		return http.StatusUnauthorized, nil
 	}
-	may := struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Spec       struct {
-			User   string              `json:"user,omitempty"`
-			UID    string              `json:"uid,omitempty"`
-			Groups []string            `json:"groups,omitempty"`
-			Extra  map[string][]string `json:"extra,omitempty"`
-			What   struct {
-				Path string `json:"path"`
-				Verb string `json:"verb"`
-			} `json:"nonResourceAttributes"`
-		} `json:"spec"`
-		Status struct {
-			Allowed bool `json:"allowed"`
-		} `json:"status"`
-	}{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}
 	u := &who.Status.User
-	may.Spec.User, may.Spec.UID, may.Spec.Groups, may.Spec.Extra = u.Name, u.UID, u.Groups, u.Extra
-	may.Spec.What.Path, may.Spec.What.Verb = path, "get"
-	if err := g.api.Ask(ctx, "/apis/authorization.k8s.io/v1/subjectaccessreviews", &may); err != nil {
+	var may struct{ Status struct{ Allowed bool } }
+	review = object{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": object{
+		"user": u.Username, "uid": u.UID, "groups": u.Groups, "extra": u.Extra,
+		"nonResourceAttributes": object{"path": path, "verb": "get"},
+	}}
+	if err := g.api.Ask(ctx, "/apis/authorization.k8s.io/v1/subjectaccessreviews", review, &may); err != nil {
 		return 0, err
 	}
 	if !may.Status.Allowed {

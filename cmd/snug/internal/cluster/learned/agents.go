@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -49,7 +50,8 @@ const (
 var client = &http.Client{
 	Timeout: answerTimeout,
 	Transport: &http.Transport{
-		DialContext: (&net.Dialer{Timeout: connectTimeout}).DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+		DialContext:       (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
 	},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
@@ -118,8 +120,8 @@ func ask(ctx context.Context, address string) ([]Fact, error) {
 
 // seen is the decoded part of a container in an agent's document, a finding.Node.
 type seen struct {
-	Namespace, Workload, Container, Image *string
-	Digest                                *string `json:"image_digest"`
+	Namespace, Workload, Container, Image string // "" for null
+	Digest                                string `json:"image_digest"`
 	Processes                             first
 }
 
@@ -127,10 +129,9 @@ type seen struct {
 type first struct{ process *process }
 
 type process struct {
-	Go    *string `json:"go_version"`
-	Aware *bool   `json:"container_aware"`
-	// Started is a time, nil = unknown.
-	Started *string `json:"started"`
+	Go      string `json:"go_version"` // "" for null
+	Aware   *bool  `json:"container_aware"`
+	Started string `json:"started"` // a time, "" = unknown
 }
 
 // minAge is how long a process must run to count as the container's program and not a probe.
@@ -138,11 +139,8 @@ const minAge = time.Minute
 
 // hasSettled reports whether the process had run for minAge at the time at, or true if unknown.
 func (p *process) hasSettled(at string) bool {
-	if p.Started == nil {
-		return true
-	}
 	seen, err := time.Parse(time.RFC3339, at)
-	started, bad := time.Parse(time.RFC3339, *p.Started)
+	started, bad := time.Parse(time.RFC3339, p.Started)
 	return err != nil || bad != nil || seen.Sub(started) >= minAge
 }
 
@@ -210,7 +208,8 @@ func each(dec *json.Decoder, facts []Fact, program func(*seen) (Fact, bool)) ([]
 			return nil, err
 		}
 		f, ok := program(&c)
-		f.Namespace, f.Workload, f.Container, f.Image, f.Digest = deref(c.Namespace), deref(c.Workload), deref(c.Container), deref(c.Image), deref(c.Digest)
+		f.Namespace, f.Workload, f.Container = c.Namespace, c.Workload, c.Container
+		f.Image, f.Digest = c.Image, c.Digest
 		if ok && f.valid() && len(facts) < maxFacts {
 			facts = append(facts, f)
 		}
@@ -219,21 +218,13 @@ func each(dec *json.Decoder, facts []Fact, program func(*seen) (Fact, bool)) ([]
 	return facts, err
 }
 
-// deref returns a text; nil = "".
-func deref(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
 // fact returns the fact of a container's program, without its names. at is the time of the scan.
 func (c *seen) fact(at string) (Fact, bool) {
 	p := c.Processes.process
-	if p == nil || p.Go == nil || !p.hasSettled(at) {
+	if p == nil || !p.hasSettled(at) {
 		return Fact{}, false
 	}
-	m := version.FindStringSubmatch(*p.Go)
+	m := version.FindStringSubmatch(p.Go)
 	if m == nil {
 		return Fact{}, false
 	}
@@ -257,4 +248,97 @@ func ParseAgents(text string) (*Agents, bool) {
 		return nil, false
 	}
 	return &Agents{Host: host, Port: port}, true
+}
+
+// Store keeps the text of the facts for all replicas.
+type Store interface {
+	// Load returns the text and its version; nil = none.
+	Load(context.Context) (text []byte, version string, err error)
+	// Save replaces the version that was loaded by a text; "" = there was none. It returns
+	// ErrConflict if the stored version is another.
+	Save(ctx context.Context, text []byte, version string) error
+}
+
+// ErrConflict means that the stored text has changed since it was loaded.
+var ErrConflict = errors.New("changed since it was loaded")
+
+// Every is the interval at which to call Keep.
+const Every = time.Minute
+
+// Keeper keeps facts up to date. Its methods without a context are safe for concurrent use.
+type Keeper struct {
+	Agents *Agents // nil = other replicas ask, and share
+	Store  Store
+	Note   func(string) // receives notes for the log
+
+	facts  atomic.Pointer[Facts]
+	agents atomic.Pointer[Asked] // of the last round, without facts
+	// dropped is the number of facts that did not fit into the text or into maxFacts.
+	dropped atomic.Int64
+	full    bool // it was noted that facts are dropped
+}
+
+// Facts returns the current facts; nil at first.
+func (k *Keeper) Facts() *Facts { return k.facts.Load() }
+
+// Asked returns how many agents were asked in the last round, and how many did not answer.
+func (k *Keeper) Asked() (agents, silent int) {
+	if a := k.agents.Load(); a != nil {
+		return a.Agents, a.Silent
+	}
+	return 0, 0
+}
+
+// Dropped returns how many facts were left out when they were last shared. This replica may
+// still have them.
+func (k *Keeper) Dropped() int { return int(k.dropped.Load()) }
+
+// Keep asks the agents, and shares the facts with other replicas. At first it loads what these have learned.
+func (k *Keeper) Keep(ctx context.Context, now time.Time) error {
+	if k.Facts() == nil {
+		_ = k.share(ctx, nil, now) // it is tried again below
+	}
+	var seen []Fact
+	var surplus int
+	var failed error
+	if k.Agents != nil {
+		asked, err := k.Agents.Ask(ctx)
+		if failed = err; err == nil {
+			seen, surplus, asked.Facts = asked.Facts, asked.Surplus, nil
+			k.agents.Store(&asked)
+		}
+	}
+	err := k.share(ctx, seen, now)
+	if full := k.dropped.Add(int64(surplus)) > 0; full != k.full {
+		if k.full = full; full {
+			k.Note("more facts than fit: those last seen longest ago are dropped (snug_webhook_facts_dropped)")
+		}
+	}
+	return errors.Join(failed, err)
+}
+
+// share merges what was seen with the shared facts. If it fails, this replica still keeps the
+// new facts.
+func (k *Keeper) share(ctx context.Context, seen []Fact, now time.Time) error {
+	for attempt := 0; ; attempt++ {
+		text, version, err := k.Store.Load(ctx)
+		if err != nil {
+			facts := k.facts.Load().With(seen, now)
+			k.facts.Store(facts)
+			k.dropped.Store(int64(facts.surplus))
+			return err
+		}
+		theirs, unreadable := Decode(text)
+		facts := Merged(theirs, k.facts.Load(), now).With(seen, now)
+		k.facts.Store(facts)
+		more, dropped := facts.Encode()
+		k.dropped.Store(int64(facts.surplus + dropped))
+		// An unreadable text is not overwritten with nothing.
+		if !bytes.Equal(more, text) && (facts.Len() > 0 || len(text) > 0 && unreadable == nil) {
+			err = k.Store.Save(ctx, more, version)
+		}
+		if !errors.Is(err, ErrConflict) || attempt == 3 {
+			return err
+		}
+	}
 }

@@ -140,8 +140,8 @@ func TestAskInTime(t *testing.T) {
 	if err != nil || asked.Agents != n || asked.Silent != n || len(asked.Facts) != 0 {
 		t.Errorf("%v, %+v", err, asked)
 	}
-	if roundTimeout >= every {
-		t.Errorf("a round of %s takes more than the %s until the next", roundTimeout, every)
+	if roundTimeout >= Every {
+		t.Errorf("a round of %s takes more than the %s until the next", roundTimeout, Every)
 	}
 }
 

@@ -90,8 +90,9 @@ func indexed(all map[key]Fact) *Facts {
 
 // newest compares by First, latest first; the other fields make the order total.
 func newest(a, b Fact) int {
-	return cmp.Or(cmp.Compare(b.First, a.First), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload),
-		cmp.Compare(a.Container, b.Container), cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.Image, b.Image))
+	return cmp.Or(cmp.Compare(b.First, a.First), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Container, b.Container),
+		cmp.Compare(a.Digest, b.Digest), cmp.Compare(a.Image, b.Image))
 }
 
 // Program returns what is known of the program in a new container. It goes by the digest of
@@ -195,17 +196,13 @@ func unexpired(facts map[key]Fact, now time.Time) map[key]Fact {
 
 // latest returns facts sorted by Last, the latest first.
 func latest(all map[key]Fact) []Fact {
-	return slices.SortedFunc(maps.Values(all), func(a, b Fact) int { return cmp.Or(cmp.Compare(b.Last, a.Last), newest(a, b)) })
+	return slices.SortedFunc(maps.Values(all), func(a, b Fact) int {
+		return cmp.Or(cmp.Compare(b.Last, a.Last), newest(a, b))
+	})
 }
 
 // content returns a fact's content without its times, for comparison.
-func (f *Fact) content() string {
-	blind := ""
-	if f.Blind {
-		blind = "blind"
-	}
-	return f.Go + " " + blind + " " + f.Image
-}
+func (f *Fact) content() string { return f.Go + " " + strconv.FormatBool(f.Blind) + " " + f.Image }
 
 // sightings are the distinct facts of many agents, independent of their order.
 type sightings struct {
@@ -317,7 +314,8 @@ func isWorkload(text string) bool {
 
 func isDigest(text string) bool {
 	algorithm, sum, _ := strings.Cut(text, ":")
-	return text == "" || hexText.MatchString(sum) && (algorithm == "sha256" && len(sum) == 64 || algorithm == "sha512" && len(sum) == 128)
+	length := map[string]int{"sha256": 64, "sha512": 128}[algorithm]
+	return text == "" || length > 0 && len(sum) == length && hexText.MatchString(sum)
 }
 
 // valid reports whether a fact is valid: it comes from outside.
@@ -326,6 +324,7 @@ func (f *Fact) valid() bool {
 	if !version {
 		_, version = minorOf(f.Go)
 	}
-	return version && podpatch.IsName(f.Namespace) && podpatch.IsName(f.Container) && isWorkload(f.Workload) &&
-		len(f.Image) <= 512 && imageName.MatchString(f.Image) && isDigest(f.Digest) && f.Image+f.Digest != "" && f.First >= 0 && f.Last >= f.First
+	image := len(f.Image) <= 512 && imageName.MatchString(f.Image) && isDigest(f.Digest) && f.Image+f.Digest != ""
+	return version && image && podpatch.IsName(f.Namespace) && podpatch.IsName(f.Container) && isWorkload(f.Workload) &&
+		f.First >= 0 && f.Last >= f.First
 }

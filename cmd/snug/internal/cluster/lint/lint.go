@@ -21,6 +21,7 @@ import (
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/cmd/snug/vet"
 )
@@ -92,8 +93,9 @@ var checks = []check{
 
 // shared lists the ids of rules that package vet or rules explains.
 var shared = []string{
-	"gomemlimit-malformed", "gomemlimit-tiny", "gogc-malformed", "gogc-zero", "gomaxprocs-malformed", "godebug-harmful", "godebug-no-quota",
-	"gogc-off-alone", "ignore-without-reason", "gomemlimit-above-limit", "procs-above-quota", "sub-core-quota", "procs-above-affinity",
+	"gomemlimit-malformed", "gomemlimit-tiny", "gogc-malformed", "gogc-zero", "gomaxprocs-malformed",
+	"godebug-harmful", "godebug-no-quota", "gogc-off-alone", "ignore-without-reason", "gomemlimit-above-limit",
+	"procs-above-quota", "sub-core-quota", "procs-above-affinity",
 }
 
 //go:embed */rule.md
@@ -106,7 +108,10 @@ func Rules() []Rule {
 	for _, name := range names {
 		text, _ := fs.ReadFile(texts, name) // it is embedded
 		title, body, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-		all = append(all, Rule{ID: strings.TrimSuffix(name, "/rule.md"), Title: strings.TrimPrefix(title, "# "), Text: strings.TrimSpace(body) + "\n"})
+		all = append(all, Rule{
+			ID: strings.TrimSuffix(name, "/rule.md"), Title: strings.TrimPrefix(title, "# "),
+			Text: strings.TrimSpace(body) + "\n",
+		})
 	}
 	return all
 }
@@ -219,14 +224,7 @@ func (f *Found) edit(e manifest.Edit, ok bool) {
 }
 
 // severityOf returns the severity of a rule of package vet.
-func severityOf(id string) finding.Severity {
-	for _, c := range vet.Checks() {
-		if c.ID == id {
-			return finding.Severity(c.Severity)
-		}
-	}
-	return finding.SeverityWarning
-}
+func severityOf(id string) finding.Severity { return finding.Severity(vet.Severity(id)) }
 
 // shed drops silenced and repeated findings, and of the rest all but the most severe.
 func (in *input) shed() {
@@ -250,7 +248,9 @@ func (in *input) shed() {
 		return false
 	})
 	if in.most > 0 && len(in.found) > in.most {
-		slices.SortStableFunc(in.found, func(a, b Found) int { return cmp.Compare(b.Severity.Level(), a.Severity.Level()) })
+		slices.SortStableFunc(in.found, func(a, b Found) int {
+			return cmp.Compare(b.Severity.Level(), a.Severity.Level())
+		})
 		in.left += len(in.found) - in.most
 		clear(in.found[in.most:])
 		in.found = in.found[:in.most]
@@ -268,12 +268,14 @@ func (in *input) finish(files []*manifest.File) Result {
 	}
 	for i := range r.Found {
 		f := &r.Found[i]
-		if slices.ContainsFunc(f.Edits, func(e manifest.Edit) bool { return e.Users() > max(1, len(agreed[e.Key()])) }) {
+		split := func(e manifest.Edit) bool { return e.Users() > max(1, len(agreed[e.Key()])) }
+		if slices.ContainsFunc(f.Edits, split) {
 			f.Edits = nil
 		}
 	}
 	slices.SortStableFunc(r.Found, func(a, b Found) int {
-		return cmp.Or(cmp.Compare(order[a.Object.File()], order[b.Object.File()]), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
+		return cmp.Or(cmp.Compare(order[a.Object.File()], order[b.Object.File()]),
+			cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
 	})
 	return r
 }
@@ -292,6 +294,37 @@ func (in *input) agreed() map[any]map[any]bool {
 				all[e.Key()] = map[any]bool{}
 			}
 			all[e.Key()][f.what] = true
+		}
+	}
+	return all
+}
+
+// Described is a container of Kubernetes with the facts that an API server sees, which are
+// without the contents of ConfigMaps.
+type Described struct {
+	Object    *manifest.Object
+	Pod       *manifest.Pod
+	Container *manifest.Container
+	Facts     podpatch.Container
+}
+
+// Containers returns all containers in files, in their order. LimitRanges among the files
+// count.
+func Containers(files []*manifest.File) []Described {
+	in := gather(files)
+	var all []Described
+	for _, f := range files {
+		for _, o := range f.Objects {
+			if o.Form != manifest.Kubernetes {
+				continue
+			}
+			for _, p := range o.Pods {
+				for _, c := range p.Containers {
+					if c.Role != pod.Ephemeral {
+						all = append(all, Described{o, p, c, newSubject(in, o, p, c).described()})
+					}
+				}
+			}
 		}
 	}
 	return all

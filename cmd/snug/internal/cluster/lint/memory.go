@@ -30,7 +30,8 @@ func (s *subject) described() podpatch.Container {
 	cpu, request := s.in.amount(s.o, s.p, s.c, "limits", "cpu"), s.in.amount(s.o, s.p, s.c, "requests", "cpu")
 	memory := s.in.amount(s.o, s.p, s.c, "limits", "memory")
 	return p.Facts(s.c.Value(), s.c.Role, p.Beside(), pod.Given{
-		CPULimit: cpu.value(pod.Milli), CPURequest: request.value(pod.Milli), MemoryLimit: memory.value(pod.Bytes), OfPod: memory.from == "the pod",
+		CPULimit: cpu.value(pod.Milli), CPURequest: request.value(pod.Milli),
+		MemoryLimit: memory.value(pod.Bytes), OfPod: memory.from == "the pod",
 	})
 }
 
@@ -68,15 +69,18 @@ const leastBytes = 1 << 20
 
 // milliBytes finds a memory limit or request in thousandths of a byte.
 func milliBytes(s *subject) {
-	for kind, own := range map[string]map[string]manifest.Field{"limits": s.c.Resources.Limits, "requests": s.c.Resources.Requests} {
+	r := &s.c.Resources
+	for kind, own := range map[string]map[string]manifest.Field{"limits": r.Limits, "requests": r.Requests} {
 		field := own["memory"]
-		q, ok := quantity.Parse(field.Text)
-		if !ok || !strings.HasSuffix(field.Text, "m") || q.Value() >= leastBytes {
+		number, milli := strings.CutSuffix(field.Text, "m")
+		a := measured(s.o, field, "")
+		if a.state != limits.Known || !milli || a.q.Value() >= leastBytes {
 			continue
 		}
-		f := s.report("memory-milli", finding.SeverityError, s.o.FieldAt(field),
-			kind+".memory is "+field.Text+", thousandths of a byte: "+units.Plural(q.Value(), "byte"), strings.TrimSuffix(field.Text, "m")+"M, or "+strings.TrimSuffix(field.Text, "m")+"Mi")
-		f.Evidence = []finding.Evidence{{What: "memory in " + kind, Value: float64(q.Value()), Unit: finding.UnitBytes, Source: kind + ".memory", Raw: field.Text}}
+		f := s.report("memory-milli", finding.SeverityError, a.at,
+			kind+".memory is "+field.Text+", thousandths of a byte: "+units.Plural(a.q.Value(), "byte"),
+			number+"M, or "+number+"Mi")
+		f.Evidence = []finding.Evidence{a.bytes("memory in "+kind, kind+".memory")}
 	}
 }
 
@@ -102,11 +106,12 @@ func atLimit(s *subject) {
 	}
 	evidence := []finding.Evidence{
 		{What: "GOMEMLIMIT in the " + s.noun(), Value: float64(n), Unit: finding.UnitBytes, Source: k.source(), Raw: raw(k)},
-		{What: label, Value: float64(bound), Unit: finding.UnitBytes, Source: limit.source("limits.memory"), Raw: limit.q.String()},
+		limit.bytes(label, "limits.memory"),
 	}
 	if n > bound {
 		f := s.report("gomemlimit-above-limit", finding.SeverityWarning, s.at(k),
-			"GOMEMLIMIT ("+k.text+") is above "+name+" ("+limit.q.String()+"): "+effect+" before the collector reacts", s.memlimitFix())
+			"GOMEMLIMIT ("+k.text+") is above "+name+" ("+limit.q.String()+"): "+effect+" before the collector reacts",
+			s.memlimitFix())
 		f.Evidence = evidence
 		return
 	}
@@ -121,6 +126,27 @@ func (a *amount) source(kubernetes string) string {
 		return a.key
 	}
 	return kubernetes
+}
+
+// bytes returns an amount of memory as evidence; kubernetes is its name in a manifest.
+func (a *amount) bytes(what, kubernetes string) finding.Evidence {
+	return finding.Evidence{
+		What: what, Value: float64(a.q.Value()), Unit: finding.UnitBytes, Source: a.source(kubernetes), Raw: a.q.String(),
+	}
+}
+
+// cores is bytes for an amount of CPU.
+func (a *amount) cores(what, kubernetes string) finding.Evidence {
+	e := a.bytes(what, kubernetes)
+	e.Value, e.Unit = float64(a.q.Milli())/1000, finding.UnitCores
+	return e
+}
+
+// procs returns a GOMAXPROCS as evidence.
+func (k *knob) procs(s *subject, n int64) finding.Evidence {
+	return finding.Evidence{
+		What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: k.text,
+	}
 }
 
 // source returns where a variable is set.
@@ -146,7 +172,8 @@ func (s *subject) roomFix(k *knob) string {
 		fix += " as a literal"
 	}
 	request := s.in.amount(s.o, s.p, s.c, "requests", "memory")
-	if limit, ok := s.memoryLimit(); ok && k.refers("limits.memory") && request.state == limits.Known && request.from == "" {
+	own := request.state == limits.Known && request.from == ""
+	if limit, ok := s.memoryLimit(); ok && own && k.refers("limits.memory") {
 		if share := float64(request.q.Value()) / float64(limit.q.Value()); share >= 0.5 && share <= 0.95 {
 			fix += "; or a reference to requests.memory, which is less"
 		}

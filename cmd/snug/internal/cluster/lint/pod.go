@@ -23,7 +23,8 @@ func duplicates(s *subject) {
 		}
 		for i, e := range k.earlier {
 			f := s.report("env-duplicate", finding.SeverityWarning, s.o.NameAt(e),
-				name+" is set "+strconv.Itoa(len(k.earlier)+1)+" times; the last one wins, and server-side apply and Flux refuse the object", "one "+name)
+				name+" is set "+strconv.Itoa(len(k.earlier)+1)+
+					" times; the last one wins, and server-side apply and Flux refuse the object", "one "+name)
 			if i == 0 {
 				for _, e := range k.earlier {
 					f.edit(s.c.RemoveEnv(e))
@@ -32,7 +33,8 @@ func duplicates(s *subject) {
 		}
 		if k.hides != "" {
 			s.report("env-duplicate", finding.SeverityInfo, s.o.NameAt(k.env),
-				name+" is in env and in the ConfigMap "+k.hides+" of an envFrom: env wins, and the value in the ConfigMap has no effect", "one "+name)
+				name+" is in env and in the ConfigMap "+k.hides+
+					" of an envFrom: env wins, and the value in the ConfigMap has no effect", "one "+name)
 		}
 	}
 }
@@ -59,7 +61,8 @@ func sharedLimit(s *subject) {
 			severity = finding.SeverityInfo
 		}
 		f := s.report("pod-limit-shared", severity, s.o.EnvAt(k.env),
-			k.called(name)+" refers to the "+inWords(resource)+" limit of the pod, which "+strconv.Itoa(others)+" more "+plural(others)+" too: each is sized for all of it",
+			k.called(name)+" refers to the "+inWords(resource)+" limit of the pod, which "+strconv.Itoa(others)+" more "+
+				plural(others)+" too: each is sized for all of it",
 			"a limit for the container, or a literal "+name)
 		f.Evidence = gives(k, finding.UnitCount)
 	}
@@ -114,11 +117,12 @@ func sharedSum(s *subject) {
 		return
 	}
 	f := s.report("pod-limit-shared", finding.SeverityWarning, limit.at,
-		"the memory limit of the pod is "+limit.q.String()+", but the GOMEMLIMITs of "+strconv.Itoa(set)+" containers add up to "+units.GoMebibytes(sum)+": the kernel kills a process before the collectors react",
+		"the memory limit of the pod is "+limit.q.String()+", but the GOMEMLIMITs of "+strconv.Itoa(set)+
+			" containers add up to "+units.GoMebibytes(sum)+": the kernel kills a process before the collectors react",
 		"GOMEMLIMITs whose sum leaves a tenth of the pod's limit")
 	f.Evidence = []finding.Evidence{
 		{What: "GOMEMLIMITs in the pod", Value: float64(sum), Unit: finding.UnitBytes, Source: "env"},
-		{What: "memory limit of the pod", Value: float64(bound), Unit: finding.UnitBytes, Source: "limits.memory", Raw: limit.q.String()},
+		limit.bytes("memory limit of the pod", "limits.memory"),
 	}
 }
 
@@ -129,7 +133,8 @@ func emptyResources(s *subject) {
 		return
 	}
 	s.report("pod-resources-empty", finding.SeverityWarning, s.p.ResourcesAt(r),
-		"the pod declares empty resources: Kubernetes 1.36 then treats it as BestEffort, whatever its containers request, and evicts it first",
+		"the pod declares empty resources: Kubernetes 1.36 then treats it as BestEffort, whatever its containers "+
+			"request, and evicts it first",
 		"no resources there").edit(s.p.RemoveResources())
 }
 
@@ -177,11 +182,13 @@ func stale(s *subject) {
 		switch {
 		case changes && r == nil:
 			s.report("stale-under-vpa", finding.SeverityWarning, s.at(k),
-				name+" is a literal, and a VerticalPodAutoscaler changes the "+inWords(resource)+" limit that it was chosen for: it becomes too high or too low",
+				name+" is a literal, and a VerticalPodAutoscaler changes the "+inWords(resource)+
+					" limit that it was chosen for: it becomes too high or too low",
 				staleFix[name])
 		case changes && !restarts && (v.Mode == "InPlaceOrRecreate" || v.Mode == "InPlace"):
 			s.report("stale-on-resize", finding.SeverityWarning, s.at(k),
-				name+" is read when the container starts, and a VerticalPodAutoscaler resizes the container in place: the variable keeps the old "+noun,
+				name+" is read when the container starts, and a VerticalPodAutoscaler resizes the container in place: "+
+					"the variable keeps the old "+noun,
 				"resizePolicy: resourceName: "+resource+", restartPolicy: RestartContainer")
 		case policy.Text == "NotRequired":
 			s.report("stale-on-resize", finding.SeverityWarning, s.o.FieldAt(policy),
@@ -202,5 +209,6 @@ func resizeFix(reference bool, name string) string {
 // staleFix is the fix for a literal under an autoscaler, by variable.
 var staleFix = map[string]string{
 	"GOMAXPROCS": `a resourceFieldRef to limits.cpu with divisor "1"; above one core also none` + goProgram,
-	"GOMEMLIMIT": `a resourceFieldRef to limits.memory or requests.memory with divisor "1"; or a program with snug/auto, which follows its limit; or controlledValues: RequestsOnly`,
+	"GOMEMLIMIT": `a resourceFieldRef to limits.memory or requests.memory with divisor "1"; ` +
+		`or a program with snug/auto, which follows its limit; or controlledValues: RequestsOnly`,
 }

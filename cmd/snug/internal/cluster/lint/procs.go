@@ -4,8 +4,10 @@ package lint
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 	"github.com/snug-go/snug/internal/plan"
 	"github.com/snug-go/snug/limits"
@@ -17,8 +19,8 @@ func (s *subject) cpuLimit() (amount, bool) {
 	return a, a.state == limits.Known
 }
 
-// pins finds a GOMAXPROCS from a reference to the CPU limit, which keeps Go from following the limit. Below one core the
-// reference gives the plan's number, and the runtime would not.
+// pins finds a GOMAXPROCS from a reference to the CPU limit, which keeps Go from following the limit. Below one core
+// the reference gives the plan's number, and the runtime would not.
 func pins(s *subject) {
 	k := s.knobs["GOMAXPROCS"]
 	r := k.reference()
@@ -32,7 +34,8 @@ func pins(s *subject) {
 		return
 	}
 	f := s.report("gomaxprocs-pins", finding.SeverityInfo, s.at(k),
-		"programs of Go 1.26 and later set GOMAXPROCS from the CPU limit and follow it when it changes; the variable ends that",
+		"programs of Go 1.26 and later set GOMAXPROCS from the CPU limit and follow it when it changes; "+
+			"the variable ends that",
 		"no GOMAXPROCS if the program is built by Go 1.26 or later with a go line of 1.25 or later")
 	f.Evidence = gives(r, finding.UnitCount)
 }
@@ -78,12 +81,10 @@ func aboveLimit(s *subject) {
 		severity = finding.SeverityWarning
 	}
 	f := s.report("procs-above-quota", severity, s.at(k),
-		"GOMAXPROCS is "+k.text+" and the CPU limit is "+limit.q.String()+": the threads use up the quota early in each period, then all are throttled",
+		"GOMAXPROCS is "+k.text+" and the CPU limit is "+limit.q.String()+
+			": the threads use up the quota early in each period, then all are throttled",
 		"GOMAXPROCS="+formatted(advised(limit.q.Milli()))+orNone(limit.q.Milli())+"; then measure")
-	f.Evidence = []finding.Evidence{
-		{What: "GOMAXPROCS in the " + s.noun(), Value: float64(n), Unit: finding.UnitCount, Source: k.source(), Raw: k.text},
-		{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()},
-	}
+	f.Evidence = []finding.Evidence{k.procs(s, n), limit.cores("CPU limit", "limits.cpu")}
 }
 
 // subCore finds CPU limits below one core of containers with a variable of Go.
@@ -96,14 +97,16 @@ func subCore(s *subject) {
 	if at.Line == 0 {
 		at = s.c.At()
 	}
-	message := "the CPU limit of " + limit.q.String() + " is less than one core: a single thread uses up the quota before the period ends, and then the collector is throttled too"
+	message := "the CPU limit of " + limit.q.String() + " is less than one core: a single thread uses up the quota " +
+		"before the period ends, and then the collector is throttled too"
 	fix := "a limit of one core where latency matters, or none"
 	if n := s.o.Replicas; n > 1 && limit.from == "" {
-		message += "; fewer than " + strconv.Itoa(n) + " replicas, each with a whole core, could use the same CPU without being throttled"
+		message += "; fewer than " + strconv.Itoa(n) +
+			" replicas, each with a whole core, could use the same CPU without being throttled"
 		fix = "fewer replicas with a limit of one core, where latency matters"
 	}
 	f := s.report("sub-core-quota", finding.SeverityInfo, at, message, fix)
-	f.Evidence = []finding.Evidence{{What: "CPU limit", Value: float64(limit.q.Milli()) / 1000, Unit: finding.UnitCores, Source: limit.source("limits.cpu"), Raw: limit.q.String()}}
+	f.Evidence = []finding.Evidence{limit.cores("CPU limit", "limits.cpu")}
 }
 
 // leftovers finds AUTOMEMLIMIT where it has no effect.
@@ -116,9 +119,93 @@ func leftovers(s *subject) {
 	switch other := s.knobs["GOMEMLIMIT"]; {
 	case other != nil && !(other.known && other.text == ""):
 		s.report("automemlimit-unused", finding.SeverityInfo, s.at(k),
-			"AUTOMEMLIMIT has no effect beside GOMEMLIMIT: automemlimit does not change a limit that is set", "one of the two")
+			"AUTOMEMLIMIT has no effect beside GOMEMLIMIT: automemlimit does not change a limit that is set",
+			"one of the two")
 	case k.known && k.text != "" && k.text != "off" && (err != nil || !(share > 0 && share <= 1)):
 		s.report("automemlimit-unused", finding.SeverityWarning, s.at(k),
-			"AUTOMEMLIMIT is "+k.text+", but automemlimit accepts only shares above 0 and up to 1, or off: it sets no limit", `AUTOMEMLIMIT: "0.9"`)
+			"AUTOMEMLIMIT is "+k.text+", but automemlimit accepts only shares above 0 and up to 1, or off: it sets no limit",
+			`AUTOMEMLIMIT: "0.9"`)
+	}
+}
+
+// unused is how many times the Ps a CPU request may be without a finding: the runtime's own threads and
+// system calls run beside the Ps.
+const unused = 2
+
+// requestAboveProcs finds a CPU request that the Ps cannot use.
+func requestAboveProcs(s *subject) {
+	n, set := s.procs()
+	request := s.in.amount(s.o, s.p, s.c, "requests", "cpu")
+	if !set || request.state != limits.Known || request.q.Milli() < unused*1000*n {
+		return
+	}
+	k := s.knobs["GOMAXPROCS"]
+	f := s.report("request-above-procs", finding.SeverityWarning, s.at(k),
+		"GOMAXPROCS is "+k.text+" and the container requests "+request.q.String()+
+			" CPUs: the rest is reserved, and Go code cannot use it",
+		"no GOMAXPROCS, or a request of what it uses")
+	f.Evidence = []finding.Evidence{k.procs(s, n), request.cores("CPU request", "requests.cpu")}
+}
+
+// scaling finds targets of a HorizontalPodAutoscaler that the load of a Go program cannot move.
+func scaling(s *subject) {
+	o := s.in.hpas[s.o.Namespace+"/"+s.o.Kind+"/"+s.o.Name]
+	if o == nil {
+		return
+	}
+	for _, t := range o.HPA.Targets {
+		percent, err := strconv.ParseInt(t.Percent, 10, 64)
+		if err != nil || t.Container != s.c.Name && (t.Container != "" || len(s.p.Containers) > 1) {
+			continue // others add to it
+		}
+		switch t.Resource {
+		case "cpu":
+			s.unreachable(o, t, percent)
+		case "memory":
+			s.constant(o, t, percent)
+		}
+	}
+}
+
+// unreachable finds a share of the CPU request that the Ps cannot use up.
+func (s *subject) unreachable(o *manifest.Object, t manifest.Target, percent int64) {
+	n, set := s.procs()
+	request := s.in.amount(s.o, s.p, s.c, "requests", "cpu")
+	if !set || request.state != limits.Known || request.q.Milli() <= 0 {
+		return
+	}
+	most := n * 1000 * 100 / request.q.Milli()
+	if most >= percent {
+		return
+	}
+	k := s.knobs["GOMAXPROCS"]
+	f := s.report("hpa-cpu-unreachable", finding.SeverityWarning, s.at(k),
+		fmt.Sprintf("%s scales at %d %% of the CPU request (%s), and GOMAXPROCS=%s uses about %d %% of it at most: "+
+			"it never adds a pod", o.Title(), percent, request.q.String(), k.text, most),
+		"no GOMAXPROCS, or a smaller request or target")
+	f.Evidence = []finding.Evidence{
+		k.procs(s, n), request.cores("CPU request", "requests.cpu"), targeted(o, t, percent),
+	}
+}
+
+func targeted(o *manifest.Object, t manifest.Target, percent int64) finding.Evidence {
+	share := float64(percent) / 100
+	return finding.Evidence{What: "target", Value: share, Unit: finding.UnitRatio, Source: o.Title(), Raw: t.Percent}
+}
+
+// constant finds a share of the memory request that does not follow the load: without GOGC the heap grows to
+// GOMEMLIMIT and stays there.
+func (s *subject) constant(o *manifest.Object, t manifest.Target, percent int64) {
+	gogc, limit := s.knobs["GOGC"], s.knobs["GOMEMLIMIT"]
+	if gogc == nil || !gogc.known || gogc.text != "off" || limit == nil || limit.known && limit.text == "off" {
+		return
+	}
+	f := s.report("hpa-memory-constant", finding.SeverityWarning, s.at(gogc),
+		fmt.Sprintf("%s scales at %d %% of the memory request, and with GOGC=off the heap fills GOMEMLIMIT under any load",
+			o.Title(), percent),
+		"a target for CPU or requests, or no GOGC=off")
+	f.Evidence = []finding.Evidence{
+		{What: "GOGC in the " + s.noun(), Source: gogc.source(), Raw: gogc.text},
+		targeted(o, t, percent),
 	}
 }

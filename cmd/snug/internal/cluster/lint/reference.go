@@ -50,7 +50,8 @@ func gives(k *knob, unit finding.Unit) []finding.Evidence {
 	if k.env.Divisor.Set() {
 		raw += ", divisor " + k.env.Divisor.Text
 	}
-	return []finding.Evidence{{What: k.name + " in the container", Value: n, Unit: unit, Source: "resourceFieldRef", Raw: raw}}
+	what := k.name + " in the container"
+	return []finding.Evidence{{What: what, Value: n, Unit: unit, Source: "resourceFieldRef", Raw: raw}}
 }
 
 // procsDivisor finds a GOMAXPROCS in thousandths of a core.
@@ -70,7 +71,8 @@ func procsDivisor(s *subject) {
 	} else {
 		message += "1000 Ps for each core"
 	}
-	f := s.report("gomaxprocs-divisor", finding.SeverityError, s.o.EnvAt(k.env), message, `divisor: "1"; above one core also no GOMAXPROCS`+goProgram)
+	f := s.report("gomaxprocs-divisor", finding.SeverityError, s.o.EnvAt(k.env), message,
+		`divisor: "1"; above one core also no GOMAXPROCS`+goProgram)
 	f.Evidence = gives(k, finding.UnitCount)
 	if k.name == "GOMAXPROCS" {
 		f.edit(s.mendProcs(k, kind, s.o.SetDivisor))
@@ -134,15 +136,21 @@ func (s *subject) changes(limit amount, resource string) bool {
 	return limit.from == "a LimitRange" || covers(v, s.c, "limits", resource) || s.c.Resize[resource].Set()
 }
 
+// mending returns an edit that mends a reference.
+type mending = func(*manifest.Env) (manifest.Edit, bool)
+
 // mendProcs returns the edit that mends a reference of GOMAXPROCS. If the mended reference, to kind.cpu, would not give
 // the plan's number for the limit, it returns one that sets that number, or none if a request was meant.
-func (s *subject) mendProcs(k *knob, kind string, mend func(*manifest.Env) (manifest.Edit, bool)) (manifest.Edit, bool) {
+func (s *subject) mendProcs(k *knob, kind string, mend mending) (manifest.Edit, bool) {
 	limit, ok := s.cpuLimit()
 	of := s.in.amount(s.o, s.p, s.c, kind, "cpu")
-	if !ok && kind == "requests" && of.state == limits.Known && podpatch.ByReference(of.q.Milli()) != plan.ProcsForRequest(float64(of.q.Milli())/1000, &plan.Policy{}) {
+	milli := of.q.Milli()
+	gives := podpatch.ByReference(milli)
+	if !ok && kind == "requests" && of.state == limits.Known &&
+		gives != plan.ProcsForRequest(float64(milli)/1000, &plan.Policy{}) {
 		return manifest.Edit{}, false // the plan's number for a request is another
 	}
-	if !ok || k.of != s.c || of.state != limits.Known || s.changes(limit, "cpu") || podpatch.ByReference(of.q.Milli()) == advised(limit.q.Milli()) {
+	if !ok || k.of != s.c || of.state != limits.Known || s.changes(limit, "cpu") || gives == advised(limit.q.Milli()) {
 		return mend(k.env)
 	}
 	if kind == "limits" {
@@ -153,7 +161,7 @@ func (s *subject) mendProcs(k *knob, kind string, mend func(*manifest.Env) (mani
 
 // setReference returns the edit that sets a literal, or the one that mends the reference if there is no literal, or
 // no place for it.
-func (s *subject) setReference(k *knob, literal string, mend func(*manifest.Env) (manifest.Edit, bool)) (manifest.Edit, bool) {
+func (s *subject) setReference(k *knob, literal string, mend mending) (manifest.Edit, bool) {
 	if literal != "" {
 		if e, ok := s.o.SetLiteral(k.env, literal); ok {
 			return e, ok
@@ -169,7 +177,9 @@ var wants = map[string]string{"GOMAXPROCS": "cpu", "GOMEMLIMIT": "memory"}
 func wrongResource(s *subject) {
 	if k, _ := s.reference("GOGC"); k != nil && plain(k.env.Resource.Text) {
 		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
-			k.called("GOGC")+" refers to "+k.env.Resource.Text+", but GOGC is the percentage by which the heap may grow: hardly anything is collected", "no GOGC, and a GOMEMLIMIT")
+			k.called("GOGC")+" refers to "+k.env.Resource.Text+
+				", but GOGC is the percentage by which the heap may grow: hardly anything is collected",
+			"no GOGC, and a GOMEMLIMIT")
 		f.Evidence = gives(k, finding.UnitCount)
 	}
 	for _, name := range []string{"GOMAXPROCS", "GOMEMLIMIT"} {
@@ -196,7 +206,8 @@ func wrongResource(s *subject) {
 				fix = "GOMEMLIMIT=" + value + " as a literal; the whole limit would leave no room"
 			}
 		}
-		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource), k.called(name)+" refers to "+k.env.Resource.Text+what, fix)
+		f := s.report("reference-wrong-resource", finding.SeverityError, s.o.FieldAt(k.env.Resource),
+			k.called(name)+" refers to "+k.env.Resource.Text+what, fix)
 		f.Evidence = gives(k, finding.UnitCount)
 		mend := func(*manifest.Env) (manifest.Edit, bool) { return s.o.Replace(k.env.Resource, right) }
 		switch kind, _, _ := strings.Cut(right, "."); k.name {
@@ -227,9 +238,11 @@ func without(s *subject) {
 		case kind == "requests" && resource == "cpu":
 			id, severity, what = "reference-without-request", finding.SeverityWarning, "0, which Go ignores"
 		case kind == "requests":
-			id, severity, what = "reference-without-request", finding.SeverityError, "0, and a limit of 0 bytes makes Go collect all the time"
+			id, severity = "reference-without-request", finding.SeverityError
+			what = "0, and a limit of 0 bytes makes Go collect all the time"
 		case resource == "memory" && gc != nil && gc.known && gc.text == "off":
-			severity, what = finding.SeverityWarning, "all the memory of the node, and with GOGC=off nothing is collected below that"
+			severity = finding.SeverityWarning
+			what = "all the memory of the node, and with GOGC=off nothing is collected below that"
 		case resource == "memory":
 			what = "all the memory of the node"
 		}
@@ -246,16 +259,17 @@ func otherContainer(s *subject) {
 		if k == nil || k.of == s.c || !plain(k.env.Container.Text) {
 			continue
 		}
-		if k.of == nil {
-			if !s.c.Partial() {
-				s.report("reference-other-container", finding.SeverityError, s.o.FieldAt(k.env.Container),
-					k.called(name)+" refers to the container "+k.env.Container.Text+", which is not in the pod: the pod does not start",
-					"no containerName, which means the container itself")
-			}
+		severity, what := finding.SeverityWarning, ""
+		switch {
+		case k.of != nil:
+			what = " of container " + s.c.Name + " refers to the resources of container " + k.of.Name + ", not to its own"
+		case s.c.Partial():
 			continue
+		default:
+			severity = finding.SeverityError
+			what = " refers to the container " + k.env.Container.Text + ", which is not in the pod: the pod does not start"
 		}
-		s.report("reference-other-container", finding.SeverityWarning, s.o.FieldAt(k.env.Container),
-			k.called(name)+" of container "+s.c.Name+" refers to the resources of container "+k.of.Name+", not to its own",
+		s.report("reference-other-container", severity, s.o.FieldAt(k.env.Container), k.called(name)+what,
 			"no containerName, which means the container itself")
 	}
 }
@@ -268,7 +282,8 @@ func noDivisor(s *subject) {
 			continue
 		}
 		f := s.report("divisor-missing", finding.SeverityInfo, s.o.EnvAt(k.env),
-			"the reference of "+name+` has no divisor, and the API server adds "0": tools that compare, such as Argo CD, show a difference forever`,
+			"the reference of "+name+` has no divisor, and the API server adds "0": `+
+				"tools that compare, such as Argo CD, show a difference forever",
 			`divisor: "1"`)
 		f.edit(s.o.SetDivisor(k.env))
 	}

@@ -5,10 +5,13 @@ package lint
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/quantity"
+	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
+	"github.com/snug-go/snug/cmd/snug/internal/report/units"
 	"github.com/snug-go/snug/limits"
 )
 
@@ -27,7 +30,10 @@ type input struct {
 }
 
 func gather(files []*manifest.File) *input {
-	in := &input{vpas: map[string]*manifest.VPA{}, hpas: map[string]*manifest.Object{}, ranges: map[string][]manifest.Range{}, configs: map[string]*manifest.Object{}, envFiles: map[string]*manifest.Object{}}
+	in := &input{
+		vpas: map[string]*manifest.VPA{}, hpas: map[string]*manifest.Object{}, ranges: map[string][]manifest.Range{},
+		configs: map[string]*manifest.Object{}, envFiles: map[string]*manifest.Object{},
+	}
 	for _, f := range files {
 		for _, o := range f.Objects {
 			switch {
@@ -134,7 +140,8 @@ func (s *subject) takeFrom(all []manifest.EnvFrom) {
 			if !slices.Contains(knobNames, e.Name) {
 				continue
 			}
-			s.knobs[e.Name] = &knob{name: e.Name, env: e, in: config, from: config.Name, text: e.Value.Text, known: e.From == manifest.Literal && plain(e.Value.Text)}
+			known := e.From == manifest.Literal && plain(e.Value.Text)
+			s.knobs[e.Name] = &knob{name: e.Name, env: e, in: config, from: config.Name, text: e.Value.Text, known: known}
 		}
 	}
 }
@@ -296,16 +303,13 @@ func (in *input) amount(o *manifest.Object, p *manifest.Pod, c *manifest.Contain
 		}
 		return serviceLimit(o, c, resource)
 	}
-	own, pod := c.Resources.Limits, map[string]manifest.Field(nil)
-	if kind == "requests" {
-		own = c.Resources.Requests
-	}
-	if p.Resources != nil {
-		if pod = p.Resources.Limits; kind == "requests" {
-			pod = p.Resources.Requests
+	given := func(limits, requests map[string]manifest.Field) manifest.Field {
+		if kind == "requests" {
+			return requests[resource]
 		}
+		return limits[resource]
 	}
-	if f := own[resource]; f.Set() {
+	if f := given(c.Resources.Limits, c.Resources.Requests); f.Set() {
 		return measured(o, f, "")
 	}
 	// A container with a limit and no request requests its limit; this precedes a LimitRange.
@@ -313,23 +317,20 @@ func (in *input) amount(o *manifest.Object, p *manifest.Pod, c *manifest.Contain
 		return measured(o, f, "its limit")
 	}
 	for _, r := range in.ranges[o.Namespace] {
-		f := r.Limits[resource]
-		if kind == "requests" {
-			f = r.Requests[resource]
-		}
-		if f.Set() {
+		if f := given(r.Limits, r.Requests); f.Set() {
 			a := measured(o, f, "a LimitRange")
 			a.at = manifest.Pos{}
 			return a
 		}
 	}
-	if f := pod[resource]; f.Set() {
-		if kind == "requests" {
-			return amount{}
-		}
-		return measured(o, f, "the pod")
+	var f manifest.Field
+	if r := p.Resources; r != nil {
+		f = given(r.Limits, r.Requests)
 	}
-	if c.Partial() {
+	switch {
+	case f.Set() && kind == "limits":
+		return measured(o, f, "the pod")
+	case f.Set(), c.Partial():
 		return amount{}
 	}
 	return amount{state: limits.None}
@@ -347,4 +348,86 @@ func measured(o *manifest.Object, f manifest.Field, from string) amount {
 		a.state = limits.Known
 	}
 	return a
+}
+
+// bounds is a key of a compose file or a unit that sets a limit.
+type bounds struct {
+	key, resource string
+	read          func(string) (quantity.Quantity, bool)
+}
+
+var boundsOf = map[manifest.Form][]bounds{
+	manifest.Compose: {
+		{"mem_limit", "memory", quantity.Docker},
+		{"deploy.resources.limits.memory", "memory", quantity.Docker},
+		{"cpus", "cpu", quantity.Cores},
+		{"deploy.resources.limits.cpus", "cpu", quantity.Cores},
+		{"cpu_quota", "cpu", nil}, // with cpu_period
+	},
+	manifest.Unit: {
+		{"MemoryMax", "memory", quantity.Systemd},
+		{"MemoryHigh", "memory", quantity.Systemd},
+		{"MemoryLimit", "memory", quantity.Systemd},
+		{"CPUQuota", "cpu", quantity.Percent},
+	},
+}
+
+// serviceLimit returns the lowest known limit of a service.
+func serviceLimit(o *manifest.Object, c *manifest.Container, resource string) amount {
+	tightest := amount{state: limits.None}
+	if c.Partial() {
+		tightest.state = limits.Unknown
+	}
+	for _, b := range boundsOf[o.Form] {
+		f := c.Resources.Limits[b.key]
+		if !f.Set() || b.resource != resource || b.key == "MemoryLimit" && c.Resources.Limits["MemoryMax"].Set() {
+			continue
+		}
+		read := b.read
+		if read == nil {
+			read = func(quota string) (quantity.Quantity, bool) {
+				return quantity.Quota(quota, c.Resources.Limits["cpu_period"].Text)
+			}
+		}
+		q, ok := read(f.Text)
+		switch {
+		case !ok && tightest.state == limits.None:
+			tightest.state = limits.Unknown
+		case ok && q.Sign() > 0 && (tightest.state != limits.Known || q.Milli() < tightest.q.Milli()):
+			tightest = amount{q: q, state: limits.Known, at: o.FieldAt(f), key: b.key}
+		}
+	}
+	return tightest
+}
+
+// cpuLists lists the keys that name CPUs.
+var cpuLists = []string{"cpuset", "AllowedCPUs", "CPUAffinity"}
+
+// aboveAffinity finds a GOMAXPROCS above the number of CPUs that a service may run on.
+func aboveAffinity(s *subject) {
+	k := s.knobs["GOMAXPROCS"]
+	n, ok := s.procs()
+	if !ok {
+		return
+	}
+	// aboveLimit reports a lower quota.
+	quota := int64(quantity.MaxCPUs)
+	if limit, ok := s.cpuLimit(); ok {
+		quota = runtimeProcs(limit.q.Milli())
+	}
+	for _, key := range cpuLists {
+		f := s.c.Resources.Limits[key]
+		cpus, ok := quantity.CPUs(f.Text)
+		if !ok || n <= int64(cpus) || quota <= int64(cpus) {
+			continue
+		}
+		g := s.report("procs-above-affinity", finding.SeverityInfo, s.at(k),
+			"GOMAXPROCS is "+k.text+" and "+key+" has "+units.Plural(cpus, "CPU")+": the other Ps wait for a CPU",
+			"GOMAXPROCS="+strconv.Itoa(cpus)+", or none: Go uses the CPUs that it may run on")
+		g.Evidence = []finding.Evidence{
+			k.procs(s, n),
+			{What: "CPUs it may run on", Value: float64(cpus), Unit: finding.UnitCount, Source: key, Raw: f.Text},
+		}
+		return
+	}
 }

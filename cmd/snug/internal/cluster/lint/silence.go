@@ -188,8 +188,8 @@ func badIgnore(s *subject) {
 			if what == "" {
 				continue
 			}
-			s.report("ignore-without-reason", finding.SeverityWarning, s.o.FieldAt(field), "the annotation "+IgnoreAnnotation+" "+what,
-				IgnoreAnnotation+`: "`+strings.Join(ids, " reason; ")+` reason"`)
+			s.report("ignore-without-reason", finding.SeverityWarning, s.o.FieldAt(field),
+				"the annotation "+IgnoreAnnotation+" "+what, IgnoreAnnotation+`: "`+strings.Join(ids, " reason; ")+` reason"`)
 		}
 	}
 }
@@ -215,7 +215,8 @@ func (in *input) badComments(f *manifest.File) {
 			at++
 		}
 		s := subject{in: in, o: f.Objects[at]}
-		s.report("ignore-without-reason", finding.SeverityWarning, c.at, "the comment snug:ignore "+what, "# snug:ignore "+strings.Join(ids, " reason, and # snug:ignore ")+" reason")
+		s.report("ignore-without-reason", finding.SeverityWarning, c.at, "the comment snug:ignore "+what,
+			"# snug:ignore "+strings.Join(ids, " reason, and # snug:ignore ")+" reason")
 	}
 }
 

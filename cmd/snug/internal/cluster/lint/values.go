@@ -33,7 +33,8 @@ func valueType(s *subject) {
 
 func (s *subject) notText(o *manifest.Object, e *manifest.Env) {
 	f := s.report("env-value-type", finding.SeverityError, o.EnvAt(e),
-		"the value of "+e.Name+" is "+e.Value.Text+" without quotes, which is not a string: the API server refuses the object",
+		"the value of "+e.Name+" is "+e.Value.Text+
+			" without quotes, which is not a string: the API server refuses the object",
 		`write "`+e.Value.Text+`"`)
 	f.edit(o.Replace(e.Value, e.Value.Text))
 }
@@ -115,7 +116,8 @@ func (s *subject) judgeKey(k *knob) {
 		if p.Fix != "" {
 			fix = "write " + p.Fix
 		}
-		s.report(p.ID, severityOf(p.ID), s.at(k), p.Text+"; the value is from the key "+k.env.Name+" of the ConfigMap "+k.from, fix)
+		message := p.Text + "; the value is from the key " + k.env.Name + " of the ConfigMap " + k.from
+		s.report(p.ID, severityOf(p.ID), s.at(k), message, fix)
 	}
 }
 
@@ -154,7 +156,8 @@ func procsOf(text string) (int64, bool) {
 // memlimitSet reports whether a memory limit of Go bounds the heap, or may.
 func (s *subject) memlimitSet() bool {
 	k := s.knobs["GOMEMLIMIT"]
-	return k != nil && !(k.known && (k.text == "off" || k.text == "")) || s.opaque() || s.c.Partial() || s.knobs["AUTOMEMLIMIT"] != nil
+	set := k != nil && !(k.known && (k.text == "off" || k.text == ""))
+	return set || s.opaque() || s.c.Partial() || s.knobs["AUTOMEMLIMIT"] != nil
 }
 
 // gogcOff finds GOGC=off without a GOMEMLIMIT.

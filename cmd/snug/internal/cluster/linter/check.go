@@ -3,10 +3,15 @@
 package linter
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
@@ -50,7 +55,8 @@ func (l *Linter) Manifests() []*manifest.File {
 // Document returns the answer.
 func (l *Linter) Document() *finding.Lint {
 	d := &finding.Lint{
-		Head: finding.NewHead(finding.KindLint), Inputs: l.Inputs, Findings: make([]finding.LintMistake, 0, len(l.fixed)+len(l.result.Found)), Ignored: l.result.Ignored, Unknown: []finding.Gap{},
+		Head: finding.NewHead(finding.KindLint), Inputs: l.Inputs, Ignored: l.result.Ignored, Unknown: []finding.Gap{},
+		Findings: make([]finding.LintMistake, 0, len(l.fixed)+len(l.result.Found)),
 	}
 	l.writable = map[string]bool{}
 	for i := range l.Sources {
@@ -95,7 +101,8 @@ func (l *Linter) Document() *finding.Lint {
 	})
 	// A manifest of a chart is also in its output, and a template may be rendered several times.
 	d.Findings = slices.CompactFunc(d.Findings, func(a, b finding.LintMistake) bool {
-		return l.Render && a.File == b.File && a.Line == b.Line && column(a) == column(b) && a.ID == b.ID && a.Message == b.Message && a.Fixed == b.Fixed
+		return l.Render && a.File == b.File && a.Line == b.Line && column(a) == column(b) &&
+			a.ID == b.ID && a.Message == b.Message && a.Fixed == b.Fixed
 	})
 	d.Next = lintNext(d)
 	return d
@@ -109,27 +116,30 @@ func column(m finding.LintMistake) int {
 	return *m.Column
 }
 
-// Problems returns the documents that could not be read, the lines that were not judged, and the sources that have to be
-// rendered first; template sources of one chart or directory are one gap.
+// Problems returns the documents that could not be read, the lines that were not judged, and the sources that have to
+// be rendered first; template sources of one chart or directory are one gap.
 func (l *Linter) Problems() []finding.Gap {
-	var all []finding.Gap
+	all := append(l.unrendered.gaps(), l.patches()...)
 	templates := map[string]int{}
 	var dirs []string
-	all = append(append(all, l.unrendered.gaps()...), l.patches()...)
 	for i := range l.Sources {
 		s := &l.Sources[i]
 		if s.Manifest == nil {
 			continue
 		}
 		template := within(filepath.Dir(s.Path), l.unrendered.charts)
+		note := func(field string, p manifest.Problem) {
+			at := finding.UTF8(s.Path) + ":" + strconv.Itoa(p.Line)
+			all = append(all, finding.Gap{Field: field, File: at, Why: finding.UTF8(p.Why)})
+		}
 		for _, p := range s.Manifest.Unjudged {
 			if !template { // of a chart nothing was judged
-				all = append(all, finding.Gap{Field: finding.GapKnobs, File: finding.UTF8(s.Path) + ":" + strconv.Itoa(p.Line), Why: finding.UTF8(p.Why)})
+				note(finding.GapKnobs, p)
 			}
 		}
 		for _, p := range s.Manifest.Problems {
 			if !p.Template {
-				all = append(all, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(s.Path) + ":" + strconv.Itoa(p.Line), Why: p.Why})
+				note(finding.GapFindings, p)
 			} else if !template {
 				template = true
 				dir := filepath.Dir(s.Path)
@@ -141,11 +151,13 @@ func (l *Linter) Problems() []finding.Gap {
 		}
 	}
 	for _, dir := range dirs {
-		why := "the source of a template; to check its output: helm template CHART | snug check -"
+		what := "the source of a template; to check its output"
 		if n := templates[dir]; n > 1 {
-			why = strconv.Itoa(n) + " sources of templates; to check their output: helm template CHART | snug check -"
+			what = strconv.Itoa(n) + " sources of templates; to check their output"
 		}
-		all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(dir), Why: why})
+		all = append(all, finding.Gap{
+			Field: finding.GapTemplates, File: finding.UTF8(dir), Why: what + ": helm template CHART | snug check -",
+		})
 	}
 	return all
 }
@@ -163,7 +175,8 @@ func (l *Linter) mistake(f *lint.Found, titles map[string]string) finding.LintMi
 	}
 	m := finding.LintMistake{Mistake: finding.Mistake{
 		Finding: finding.Finding{
-			ID: f.ID, Severity: f.Severity, Title: titles[f.ID], Target: file + ":" + strconv.Itoa(line), Evidence: f.Evidence, Fix: f.Fix,
+			ID: f.ID, Severity: f.Severity, Title: titles[f.ID],
+			Target: file + ":" + strconv.Itoa(line), Evidence: f.Evidence, Fix: f.Fix,
 		},
 		Message: f.Message, File: file, Line: line, Column: &at, Fixable: l.fixable(f),
 	}}
@@ -192,7 +205,8 @@ func knobMistake(path string, f *envfiles.Found, titles map[string]string) findi
 	path = finding.UTF8(path)
 	return finding.LintMistake{Mistake: finding.Mistake{
 		Finding: finding.Finding{
-			ID: f.ID, Severity: finding.Severity(vet.Severity(f.ID)), Title: titles[f.ID], Target: path + ":" + strconv.Itoa(f.Line), Evidence: []finding.Evidence{}, Fix: f.Fix,
+			ID: f.ID, Severity: finding.Severity(vet.Severity(f.ID)), Title: titles[f.ID],
+			Target: path + ":" + strconv.Itoa(f.Line), Evidence: []finding.Evidence{}, Fix: f.Fix,
 		},
 		Message: f.Text, File: path, Line: f.Line,
 	}}
@@ -210,4 +224,138 @@ func lintNext(d *finding.Lint) string {
 		return "snug explain " + worst.ID
 	}
 	return ""
+}
+
+// unrendered holds inputs from which tools make manifests.
+type unrendered struct {
+	charts         map[string]bool   // directories, none inside another
+	kustomizations []string          // directories that change their resources and are not the base of another
+	done           map[string]bool   // rendered
+	outputs        map[string]bool   // of tools, by path
+	failed         map[string]string // why one could not be rendered
+}
+
+// patching matches the keys of a kustomization that change or generate objects.
+var patching = regexp.MustCompile(`(?m)^["']?(?:patches\w*|components|replacements|transformers|vars|` +
+	`\w+Generator|generators|helmCharts)["']?[ \t]*:`)
+
+// kustomizationFiles are the names of a kustomization's file. Source: sigs.k8s.io/kustomize/api/konfig.
+var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+func isKustomization(path string) bool {
+	return slices.Contains(kustomizationFiles, filepath.Base(path))
+}
+
+// tools finds charts and kustomizations. It marks resources of a kustomization as patched: a
+// patch may add what they lack.
+func (l *Linter) tools() {
+	changes, found := map[string]bool{}, map[string][]byte{}
+	charts := map[string]bool{}
+	for i := range l.Sources {
+		s := &l.Sources[i]
+		dir := filepath.Dir(s.Path)
+		switch {
+		case s.Manifest == nil:
+		case filepath.Base(s.Path) == "Chart.yaml":
+			charts[dir] = true
+		case isKustomization(s.Path):
+			found[dir] = s.again()
+			changes[dir] = patching.Match(found[dir])
+		case s.Named && (len(s.Manifest.Problems) > 0 || s.Manifest.Found == 0):
+			if dir = chartOf(s.Path); dir != "" {
+				charts[dir] = true
+			}
+		}
+	}
+	l.unrendered.charts = map[string]bool{}
+	for dir := range charts {
+		if !within(filepath.Dir(dir), charts) || filepath.Dir(dir) == dir {
+			l.unrendered.charts[dir] = true
+		}
+	}
+
+	// A kustomization that another one names is its base.
+	base := map[string]bool{}
+	any := false
+	for dir, text := range found {
+		any = any || changes[dir]
+		between := func(r rune) bool { return strings.ContainsRune(" \t\r\n[]{},\"'", r) }
+		for _, word := range bytes.FieldsFunc(text, between) {
+			of := filepath.Join(dir, string(word))
+			if _, ok := found[of]; ok && of != dir {
+				base[of] = true
+			}
+		}
+	}
+	kustomized := map[string]bool{}
+	for dir := range found {
+		kustomized[dir] = true
+		if changes[dir] && !base[dir] {
+			l.unrendered.kustomizations = append(l.unrendered.kustomizations, dir)
+		}
+	}
+	slices.Sort(l.unrendered.kustomizations)
+	for i := range l.Sources {
+		if s := &l.Sources[i]; any && s.Manifest != nil {
+			s.Manifest.Patched = within(filepath.Dir(s.Path), kustomized)
+		}
+	}
+}
+
+// again returns the text of a file, which is not kept if the file has no pod. It is empty if
+// the file can no longer be read.
+func (s *lintSource) again() []byte {
+	if len(s.Manifest.Text) > 0 || s.Path == "-" {
+		return s.Manifest.Text
+	}
+	text, _ := envfiles.Read(context.Background(), s.Path)
+	return []byte(text)
+}
+
+// within reports whether a directory is one of dirs, or below one.
+func within(dir string, dirs map[string]bool) bool {
+	for len(dirs) > 0 {
+		if dirs[dir] {
+			return true
+		}
+		up := filepath.Dir(dir)
+		if up == dir || filepath.Base(dir) == ".." {
+			break
+		}
+		dir = up
+	}
+	return false
+}
+
+// chartOf returns the chart that contains a file: the nearest directory with a Chart.yaml, at
+// most three above the file's own. "" = none.
+func chartOf(path string) string {
+	dir := filepath.Dir(path)
+	for range 4 {
+		if _, err := os.Stat(filepath.Join(dir, "Chart.yaml")); err == nil {
+			return dir
+		}
+		if dir == "." || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
+}
+
+// jsonPatch matches patches of RFC 6902, in JSON or YAML.
+var jsonPatch = regexp.MustCompile(`^\s*(?:\[\s*\{[^{}]*"op"\s*:\s*"[a-z]+"|(?:-\s+|- )(?:op|path|from)\s*:)`)
+
+// patches returns a gap for each named file that holds a patch.
+func (l *Linter) patches() []finding.Gap {
+	var all []finding.Gap
+	for i := range l.Sources {
+		s := &l.Sources[i]
+		foreign := s.Named && s.Manifest != nil && s.Manifest.Found == 0 && len(s.Manifest.Objects) == 0
+		if foreign && jsonPatch.Match(s.again()) {
+			all = append(all, finding.Gap{Field: finding.GapTemplates, File: finding.UTF8(s.Path),
+				Why: "a patch, not a manifest; to check its result: kustomize build DIR | snug check -"})
+		}
+	}
+	return all
 }

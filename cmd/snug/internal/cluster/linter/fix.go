@@ -5,6 +5,7 @@ package linter
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -120,8 +121,8 @@ func (l *Linter) round() bool {
 			return true
 		}
 		l.back(from, before)
-		for place, id := range worse {
-			l.blame(place, id, made, attempt == maxAttempts-1)
+		for _, f := range worse {
+			l.blame(f, made, attempt == maxAttempts-1)
 		}
 	}
 	return false
@@ -190,36 +191,31 @@ func lintEdits(fixes []lint.Found) []manifest.Edit {
 // chosen holds edits of a file that do not overlap, in their order.
 type chosen []manifest.Edit
 
-// near returns the index for an edit, and the edits that it may overlap.
-func (c chosen) near(e manifest.Edit) (n int, near []manifest.Edit) {
-	n, _ = slices.BinarySearchFunc(c, e, func(a, b manifest.Edit) int {
-		if a.Before(b) {
-			return -1
-		}
-		return 1
-	})
-	return n, c[max(0, n-1):min(len(c), n+1)]
-}
-
 // add adds edits, all or none. It reports whether they fit.
 func (c *chosen) add(more []manifest.Edit) bool {
+	var fresh []manifest.Edit
 	for _, e := range more {
-		if _, near := c.near(e); slices.ContainsFunc(near, e.Overlaps) && !slices.ContainsFunc(near, e.Same) {
+		n, _ := slices.BinarySearchFunc(*c, e, manifest.Edit.Compare)
+		near := (*c)[max(0, n-1):min(len(*c), n+1)]
+		switch {
+		case slices.ContainsFunc(near, e.Same):
+		case slices.ContainsFunc(near, e.Overlaps):
 			return false
+		default:
+			fresh = append(fresh, e)
 		}
 	}
-	for _, e := range more {
-		if n, near := c.near(e); !slices.ContainsFunc(near, e.Same) {
-			*c = slices.Insert(*c, n, e)
-		}
+	for _, e := range fresh {
+		n, _ := slices.BinarySearchFunc(*c, e, manifest.Edit.Compare)
+		*c = slices.Insert(*c, n, e)
 	}
 	return true
 }
 
-// worse returns the places where fixes cause new findings, each with the id of one. Findings
+// worse returns the places where fixes cause new findings, each with one of them. Findings
 // less severe than the fixed one do not count: with the right divisor, GOMEMLIMIT may still
 // equal the limit.
-func (l *Linter) worse(before lint.Result, made []lint.Found) map[lintPlace]string {
+func (l *Linter) worse(before lint.Result, made []lint.Found) map[lintPlace]*lint.Found {
 	had, worst := map[lintKey]int{}, map[lintPlace]int{}
 	for i := range before.Found {
 		had[lintKeyOf(&before.Found[i])]++
@@ -228,56 +224,48 @@ func (l *Linter) worse(before lint.Result, made []lint.Found) map[lintPlace]stri
 		had[lintKeyOf(&f)]-- // below 0 for earlier rounds
 		worst[placeOf(&f)] = max(worst[placeOf(&f)], f.Severity.Level())
 	}
-	all := map[lintPlace]string{}
+	all := map[lintPlace]*lint.Found{}
 	for i := range l.result.Found {
 		f := &l.result.Found[i]
 		k := lintKeyOf(f)
-		if had[k]--; had[k] < 0 && f.Severity.Level() > finding.SeverityInfo.Level() && f.Severity.Level() >= worst[k.lintPlace] {
-			all[k.lintPlace] = f.ID
+		had[k]--
+		level := f.Severity.Level()
+		if had[k] < 0 && level > finding.SeverityInfo.Level() && level >= worst[k.lintPlace] {
+			all[k.lintPlace] = f
 		}
 	}
 	return all
 }
 
-// blame leaves out the fix that causes a finding at a place: a fix of that place, else of
-// its object, its file, or any.
-func (l *Linter) blame(place lintPlace, id string, made []lint.Found, all bool) {
-	why := "the fix would cause " + id
-	for _, near := range []func(lintPlace) bool{
-		func(p lintPlace) bool { return p == place && !all },
-		func(p lintPlace) bool { return p.file == place.file && p.object == place.object && !all },
-		func(p lintPlace) bool { return p.file == place.file && !all },
-		func(lintPlace) bool { return true },
-	} {
-		some := slices.DeleteFunc(slices.Clone(made), func(f lint.Found) bool { return !near(placeOf(&f)) || l.refused[lintKeyOf(&f)] != "" })
-		if len(some) == 0 {
+// blame leaves out the fix that likely causes a finding: the nearest of its place, else of its object, its file, or
+// any; all = every fix that was made.
+func (l *Linter) blame(f *lint.Found, made []lint.Found, all bool) {
+	place, line := placeOf(f), f.At.Line
+	var guilty lintKey
+	least := math.MaxInt
+	for i := range made {
+		key := lintKeyOf(&made[i])
+		far := max(line-made[i].At.Line, made[i].At.Line-line)
+		switch {
+		case l.refused[key] != "":
 			continue
+		case key.file != place.file:
+			far += 3 << 28
+		case key.object != place.object:
+			far += 2 << 28
+		case key.lintPlace != place:
+			far += 1 << 28
 		}
-		guilty := some
-		if len(some) > 1 {
-			guilty = slices.DeleteFunc(slices.Clone(some), func(f lint.Found) bool { return l.harmless(f) })
+		if far < least {
+			guilty, least = key, far
 		}
-		if len(guilty) == 0 {
-			guilty = some
+		if all {
+			l.refused[key] = "the fix would cause " + f.ID
 		}
-		for i := range guilty {
-			l.refused[lintKeyOf(&guilty[i])] = why
-		}
-		return
 	}
-}
-
-// harmless reports whether a fix alone causes no finding.
-func (l *Linter) harmless(f lint.Found) bool {
-	if l.tries <= 0 {
-		return false
+	if least < math.MaxInt {
+		l.refused[guilty] = "the fix would cause " + f.ID
 	}
-	l.tries--
-	before, from := l.result, l.files()
-	defer l.back(from, before)
-	made := l.mend([]lint.Found{f})
-	l.result = lint.Check(l.Manifests())
-	return len(made) > 0 && len(l.worse(before, made)) == 0
 }
 
 // commit records the fixes made, at their new positions.
@@ -311,11 +299,13 @@ func (l *Linter) write(from []*manifest.File) {
 			s.Manifest = from[i]
 			failed = append(failed, s.Path)
 			l.unfixed = append(l.unfixed, s.Path+": "+message.Reason(err))
-			l.Note("warning: not fixed, %s, %s", message.Reason(err), s.Path)
+			l.Note("warning: %s: not fixed: %s", s.Path, message.Reason(err))
 		}
 	}
 	if len(failed) > 0 {
-		l.fixed = slices.DeleteFunc(l.fixed, func(f lint.Found) bool { return slices.Contains(failed, f.Object.File().Name) })
+		l.fixed = slices.DeleteFunc(l.fixed, func(f lint.Found) bool {
+			return slices.Contains(failed, f.Object.File().Name)
+		})
 		l.result = lint.Check(l.Manifests())
 	}
 }

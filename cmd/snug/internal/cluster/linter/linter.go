@@ -5,20 +5,17 @@
 package linter
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
@@ -74,9 +71,10 @@ type Options struct {
 	Titles          map[string]string                // by id
 	Mend            bool                             // write safe fixes
 	Helm, Kustomize string                           // a chart, a directory, for the tool of that name; "" = none
-	Render          bool                             // render charts and kustomizations in directories, by helm and kustomize
+	Render          bool                             // render charts and kustomizations in directories
 	Runes           bool                             // columns count code points, not bytes
-	Tree            bool                             // directories hold source: read Dockerfiles and .env files too, but no testdata
+	// Tree says that directories hold source: Dockerfiles and .env files are read too, but no testdata.
+	Tree bool
 }
 
 // New returns a linter.
@@ -95,7 +93,8 @@ func (l *Linter) Gather(args []string) error {
 		}
 	}
 	if len(args) == 0 && len(l.Sources) == 0 && !l.Tree {
-		return message.Usage("nothing to check", "name files or directories, or - for stdin; or use --helm CHART or --kustomize DIR")
+		return message.Usage("nothing to check",
+			"name files or directories, or - for stdin; or use --helm CHART or --kustomize DIR")
 	}
 	for i, a := range args {
 		if a == "-" && slices.Contains(args[:i], a) {
@@ -105,7 +104,8 @@ func (l *Linter) Gather(args []string) error {
 		if a == "-" {
 			file, err := l.batch.Read("-", l.In, 0)
 			if err != nil {
-				return message.Failed("cannot read stdin: "+err.Error(), "pipe manifests in: helm template ./chart | snug check -")
+				return message.Failed("cannot read stdin: "+err.Error(),
+					"pipe manifests in: helm template ./chart | snug check -")
 			}
 			l.Sources = append(l.Sources, lintSource{Path: "-", Named: true, Manifest: file})
 			continue
@@ -118,7 +118,8 @@ func (l *Linter) Gather(args []string) error {
 			l.walk(a)
 			continue
 		}
-		l.Sources = append(l.Sources, lintSource{Path: a, Named: true, root: filepath.Dir(a), writable: info.Mode().IsRegular()})
+		source := lintSource{Path: a, Named: true, root: filepath.Dir(a), writable: info.Mode().IsRegular()}
+		l.Sources = append(l.Sources, source)
 	}
 	return l.read()
 }
@@ -137,16 +138,17 @@ func (l *Linter) walk(dir string) {
 	dir = Followed(dir)
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(path), Why: message.Reason(err)})
+			l.unread(path, message.Reason(err))
 			return nil
 		}
 		if entries++; entries > maxWalked || files >= maxManifests {
-			l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(dir), Why: "too many files; the rest is not looked at"})
+			l.unread(dir, "too many files; the rest is not looked at")
 			return fs.SkipAll
 		}
 		name := d.Name()
 		if d.IsDir() {
-			if path != dir && (strings.HasPrefix(name, ".") || name == "vendor" || name == "node_modules" || l.Tree && name == "testdata") {
+			foreign := name == "vendor" || name == "node_modules" || l.Tree && name == "testdata"
+			if path != dir && (strings.HasPrefix(name, ".") || foreign) {
 				return fs.SkipDir
 			}
 			return nil
@@ -168,6 +170,11 @@ func (l *Linter) walk(dir string) {
 		}
 		return nil
 	})
+}
+
+// unread notes what could not be read.
+func (l *Linter) unread(path, why string) {
+	l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(path), Why: why})
 }
 
 // isOut notes a file that is not read because a link leads out of what is checked.
@@ -211,7 +218,7 @@ func (l *Linter) read() error {
 		if s.Named {
 			return message.Failed("cannot read "+s.Path+": "+why, "name a file, a directory, or - for stdin")
 		}
-		l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapFindings, File: finding.UTF8(s.Path), Why: why})
+		l.unread(s.Path, why)
 	}
 	l.units()
 	l.envFiles()
@@ -244,7 +251,8 @@ func (s *lintSource) read(batch *manifest.Batch) {
 		}
 		return
 	}
-	r, err := untrusted.Open(context.Background(), s.Path, untrusted.Limits{Bytes: manifest.MaxBytes, Unpacked: manifest.MaxBytes})
+	bounds := untrusted.Limits{Bytes: manifest.MaxBytes, Unpacked: manifest.MaxBytes}
+	r, err := untrusted.Open(context.Background(), s.Path, bounds)
 	if err != nil {
 		s.err = err
 		return
@@ -259,81 +267,10 @@ func (s *lintSource) read(batch *manifest.Batch) {
 	}
 }
 
-// runKustomize runs kustomize, or kubectl, which has it built in.
-func (l *Linter) runKustomize() error {
-	dir := l.Kustomize
-	if _, err := exec.LookPath("kustomize"); err != nil {
-		if _, err := exec.LookPath("kubectl"); err == nil {
-			return l.tool("--kustomize", dir, "kubectl", "kustomize", dir)
-		}
-	}
-	return l.tool("--kustomize", dir, "kustomize", "build", dir)
-}
-
-// tool runs one of the user's programs and adds its output.
-func (l *Linter) tool(flag, of, name string, args ...string) error {
-	if strings.HasPrefix(of, "-") {
-		return message.Usage(flag+" "+message.Quote(of)+": wrong value", "name a chart or a directory")
-	}
-	stdout, said, err := output(context.Background(), name, args)
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return message.Failed(name+": not found in PATH", "install it, or pipe in its output from elsewhere: "+name+" "+strings.Join(args, " ")+" | snug check -")
-	case stdout.full:
-		return message.Failed("cannot read the output of "+name+": "+manifest.ErrTooLarge.Error(), "check its parts one by one")
-	case err != nil:
-		return message.Failed(of+": "+name+" failed: "+lastWords(said, err), name+" "+strings.Join(args, " ")+" says more")
-	}
-	l.Inputs = append(l.Inputs, flag+" "+of)
-	l.Sources = append(l.Sources, lintSource{Path: name + ":" + of, Named: true, Manifest: l.batch.Parse(name+":"+of, stdout.Bytes())})
-	return nil
-}
-
-// output runs one of the user's programs, and returns what it prints and says.
-func output(ctx context.Context, name string, args []string) (stdout *limited, said string, err error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	stdout = new(limited)
-	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = stdout, &stderr
-	if ctx.Done() != nil {
-		cmd.WaitDelay = time.Second // for the output of what it leaves behind
-	}
-	err = cmd.Run()
-	return stdout, stderr.String(), err
-}
-
-// limited keeps the output of a tool, up to the maximum size of a file.
-type limited struct {
-	bytes.Buffer
-	full bool
-}
-
-func (b *limited) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > manifest.MaxBytes {
-		b.full = true
-		return 0, manifest.ErrTooLarge
-	}
-	return b.Buffer.Write(p)
-}
-
-// lastWords returns why a tool failed: the first line of its stderr that begins with
-// "error", else the last line, else err.
-func lastWords(said string, err error) string {
-	last := message.Reason(err)
-	for line := range strings.Lines(said) {
-		if line = strings.TrimSpace(line); line != "" {
-			last = line
-			if strings.HasPrefix(strings.ToLower(line), "error") {
-				break
-			}
-		}
-	}
-	return strings.TrimSuffix(last, ".")
-}
-
 // Unread returns the error for files that could not be read; template sources do not count.
 func Unread(gaps []finding.Gap) error {
-	gaps = slices.DeleteFunc(slices.Clone(gaps), func(g finding.Gap) bool { return g.Field != finding.GapFindings })
+	read := func(g finding.Gap) bool { return g.Field != finding.GapFindings }
+	gaps = slices.DeleteFunc(slices.Clone(gaps), read)
 	if len(gaps) == 0 {
 		return nil
 	}
@@ -343,4 +280,117 @@ func Unread(gaps []finding.Gap) error {
 		hint = strconv.Itoa(n) + " more could not be read, see above; mend them" + rest
 	}
 	return message.Failed("cannot read "+gaps[0].File+": "+gaps[0].Why, hint)
+}
+
+// units merges units and their drop-ins.
+func (l *Linter) units() {
+	type unit struct {
+		base    *lintSource
+		dropIns []*lintSource
+	}
+	byPath, byRoot, byName := map[string]*unit{}, map[string]*unit{}, map[string][]*unit{}
+	var all []*unit
+	for i := range l.Sources {
+		if s := &l.Sources[i]; s.text != nil && manifest.DropIn(s.Path) == "" {
+			u := &unit{base: s}
+			name := filepath.Base(s.Path)
+			byPath[filepath.Clean(s.Path)], byName[name] = u, append(byName[name], u)
+			if root, ok := manifest.SystemRoot(s.Path); ok {
+				byRoot[filepath.Join(root, name)] = u
+			}
+			all = append(all, u)
+		}
+	}
+	alone := map[string]*unit{}
+	for i := range l.Sources {
+		s := &l.Sources[i]
+		name := manifest.DropIn(s.Path)
+		if s.text == nil || name == "" {
+			continue
+		}
+		// The unit is beside the drop-in's directory; or in the same file system tree, such as
+		// a unit in usr/lib/systemd/system with a drop-in in etc/systemd/system; or the only
+		// unit of that name.
+		path := filepath.Join(filepath.Dir(filepath.Dir(s.Path)), name)
+		u := byPath[path]
+		if root, ok := manifest.SystemRoot(s.Path); u == nil && ok {
+			u = byRoot[filepath.Join(root, name)]
+		}
+		if u == nil && len(byName[name]) == 1 {
+			u = byName[name][0]
+		}
+		if u == nil {
+			if u = alone[path]; u == nil {
+				u = &unit{}
+				alone[path], all = u, append(all, u)
+			}
+		}
+		u.dropIns = append(u.dropIns, s)
+	}
+	for _, u := range all {
+		slices.SortStableFunc(u.dropIns, func(a, b *lintSource) int {
+			return cmp.Compare(filepath.Base(a.Path), filepath.Base(b.Path))
+		})
+		parts := u.dropIns
+		if u.base != nil {
+			parts = append([]*lintSource{u.base}, parts...)
+		}
+		var texts []manifest.Text
+		for _, s := range parts {
+			texts = append(texts, manifest.Text{Name: s.Path, Text: s.text})
+		}
+		parts[0].Manifest = manifest.ParseUnit(texts...)
+	}
+}
+
+// envFiles reads the env files of services. The variables of a file that cannot be read are
+// unknown.
+func (l *Linter) envFiles() {
+	at, tried := map[string]int{}, map[string]bool{}
+	for i := range l.Sources {
+		at[filepath.Clean(l.Sources[i].Path)] = i
+	}
+	for i := 0; i < len(l.Sources); i++ {
+		f := l.Sources[i].Manifest
+		if f == nil {
+			continue
+		}
+		for _, path := range f.EnvFiles() {
+			n, known := at[path]
+			if tried[path] || len(tried) >= maxManifests || known && !l.Sources[n].mayBeVariables() {
+				continue
+			}
+			tried[path] = true
+			root := l.Sources[i].root
+			if system, ok := manifest.SystemRoot(l.Sources[i].Path); ok {
+				root = system
+			}
+			if envfiles.Out(root, path) {
+				l.isOut(path)
+				continue
+			}
+			text, err := envfiles.Read(context.Background(), path)
+			if err != nil {
+				continue
+			}
+			file := manifest.ParseEnvFile(manifest.Text{Name: path, Text: []byte(text)})
+			if known {
+				l.Sources[n].settings, l.Sources[n].Manifest, l.Sources[n].writable = nil, file, false
+				continue
+			}
+			l.Sources = append(l.Sources, lintSource{Path: path, kind: envfiles.Dotenv, Manifest: file})
+		}
+	}
+}
+
+// mayBeVariables reports whether a file that has been read may be an env file: it was not
+// recognized as anything else.
+func (s *lintSource) mayBeVariables() bool {
+	switch s.kind {
+	case envfiles.Dotenv:
+		return true
+	case envfiles.None:
+		return s.Manifest == nil || s.Manifest.Found == 0 && len(s.Manifest.Objects) == 0
+	}
+	return false
 }

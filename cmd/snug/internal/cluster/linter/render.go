@@ -3,6 +3,7 @@
 package linter
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -28,9 +29,9 @@ const (
 	renderWithin = time.Minute // each
 )
 
-// renderAll renders the charts and kustomizations that were found, each with its own values. What fails is unknown, and
-// does not hide the others. helm template fetches nothing: a chart whose dependencies are missing fails. A kustomization
-// that names something remote is left out, because kustomize would fetch it.
+// renderAll renders the charts and kustomizations that were found, each with its own values. What fails is unknown,
+// and does not hide the others. helm template fetches nothing: a chart whose dependencies are missing fails. A
+// kustomization that names something remote is left out, because kustomize would fetch it.
 func (l *Linter) renderAll() {
 	u := &l.unrendered
 	u.done, u.outputs, u.failed = map[string]bool{}, map[string]bool{}, map[string]string{}
@@ -90,13 +91,15 @@ func named(dir string) string {
 }
 
 var (
-	farAway = regexp.MustCompile(`://|[?&]ref=|git@|(?m)^\s*-\s*["']?(?:github|gitlab|bitbucket)\.[a-z]+/|(?m)^["']?helmCharts`)
+	farAway = regexp.MustCompile(`://|[?&]ref=|git@|(?m)^\s*-\s*["']?(?:github|gitlab|bitbucket)\.[a-z]+/|` +
+		`(?m)^["']?helmCharts`)
 	words   = regexp.MustCompile(`[^\s\[\]{},"']+`)
 	klog    = regexp.MustCompile(`^[EF][0-9]{4} \S+ +[0-9]+ \S+\] ("command failed" err=)?`) // before what kubectl says
 	remarks = regexp.MustCompile(`(?m)(?:^|\s)#.*$`)
 )
 
-// remote reports whether a kustomization, or one that it names, may name something remote; depth bounds how far it looks.
+// remote reports whether a kustomization, or one that it names, may name something remote; depth bounds how far it
+// looks.
 func remote(dir string, depth int) bool {
 	for _, name := range kustomizationFiles {
 		text, err := envfiles.Read(context.Background(), filepath.Join(dir, name))
@@ -109,12 +112,90 @@ func remote(dir string, depth int) bool {
 		}
 		for _, word := range words.FindAllString(text, -1) {
 			of := filepath.Join(dir, word)
-			if info, err := os.Stat(of); err == nil && info.IsDir() && filepath.Clean(of) != filepath.Clean(dir) && remote(of, depth-1) {
+			info, err := os.Stat(of)
+			other := err == nil && info.IsDir() && filepath.Clean(of) != filepath.Clean(dir)
+			if other && remote(of, depth-1) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// runKustomize runs kustomize, or kubectl, which has it built in.
+func (l *Linter) runKustomize() error {
+	dir := l.Kustomize
+	if _, err := exec.LookPath("kustomize"); err != nil {
+		if _, err := exec.LookPath("kubectl"); err == nil {
+			return l.tool("--kustomize", dir, "kubectl", "kustomize", dir)
+		}
+	}
+	return l.tool("--kustomize", dir, "kustomize", "build", dir)
+}
+
+// tool runs one of the user's programs and adds its output.
+func (l *Linter) tool(flag, of, name string, args ...string) error {
+	if strings.HasPrefix(of, "-") {
+		return message.Usage(flag+" "+message.Quote(of)+": wrong value", "name a chart or a directory")
+	}
+	stdout, said, err := output(context.Background(), name, args)
+	command := name + " " + strings.Join(args, " ")
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return message.Failed(name+": not found in PATH",
+			"install it, or pipe in its output from elsewhere: "+command+" | snug check -")
+	case stdout.full:
+		return message.Failed("cannot read the output of "+name+": "+manifest.ErrTooLarge.Error(),
+			"check its parts one by one")
+	case err != nil:
+		return message.Failed(of+": "+name+" failed: "+lastWords(said, err), command+" says more")
+	}
+	l.Inputs = append(l.Inputs, flag+" "+of)
+	path := name + ":" + of
+	l.Sources = append(l.Sources, lintSource{Path: path, Named: true, Manifest: l.batch.Parse(path, stdout.Bytes())})
+	return nil
+}
+
+// output runs one of the user's programs, and returns what it prints and says.
+func output(ctx context.Context, name string, args []string) (stdout *limited, said string, err error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	stdout = new(limited)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	if ctx.Done() != nil {
+		cmd.WaitDelay = time.Second // for the output of what it leaves behind
+	}
+	err = cmd.Run()
+	return stdout, stderr.String(), err
+}
+
+// limited keeps the output of a tool, up to the maximum size of a file.
+type limited struct {
+	bytes.Buffer
+	full bool
+}
+
+func (b *limited) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > manifest.MaxBytes {
+		b.full = true
+		return 0, manifest.ErrTooLarge
+	}
+	return b.Buffer.Write(p)
+}
+
+// lastWords returns why a tool failed: the first line of its stderr that begins with
+// "error", else the last line, else err.
+func lastWords(said string, err error) string {
+	last := message.Reason(err)
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" {
+			last = line
+			if strings.HasPrefix(strings.ToLower(line), "error") {
+				break
+			}
+		}
+	}
+	return strings.TrimSuffix(last, ".")
 }
 
 // gaps returns the gaps to report for what was not rendered. What has the same reason is one gap.
@@ -124,7 +205,7 @@ func (u *unrendered) gaps() []finding.Gap {
 		same := map[string][]string{}
 		for _, dir := range dirs {
 			if !u.done[dir] {
-				kind, _, _ := strings.Cut(u.failed[dir], " failed, ") // each failure has words of its own
+				kind, _, _ := strings.Cut(u.failed[dir], " failed: ") // each failure has words of its own
 				same[kind] = append(same[kind], dir)
 			}
 		}
@@ -138,7 +219,8 @@ func (u *unrendered) gaps() []finding.Gap {
 			said := one + "; to check its output: snug check " + flag + " " + message.Quote(at)
 			if len(dirs) > 1 {
 				at = finding.UTF8(common(dirs))
-				said = strconv.Itoa(len(dirs)) + " " + many + "; to check their output: snug check --render " + message.Quote(at)
+				said = strconv.Itoa(len(dirs)) + " " + many + "; to check their output: snug check --render " +
+					message.Quote(at)
 			}
 			if why != "" {
 				said, _, _ = strings.Cut(said, ";")
@@ -147,7 +229,8 @@ func (u *unrendered) gaps() []finding.Gap {
 			all = append(all, finding.Gap{Field: finding.GapTemplates, File: at, Why: said})
 		}
 	}
-	add(slices.Sorted(maps.Keys(u.charts)), "a chart: its templates and values are not manifests", "charts: their templates and values are not manifests", "--helm")
+	add(slices.Sorted(maps.Keys(u.charts)), "a chart: its templates and values are not manifests",
+		"charts: their templates and values are not manifests", "--helm")
 	add(u.kustomizations, "a kustomization: its files do not show what it patches and generates",
 		"kustomizations: their files do not show what they patch and generate", "--kustomize")
 	return all
@@ -166,8 +249,8 @@ func common(dirs []string) string {
 	return dir
 }
 
-// origin returns where in the source of a template a finding of its output is, if that is certain: exactly one line of the
-// source is the line of the output. Column is in bytes, from 1.
+// origin returns where in the source of a template a finding of its output is, if that is certain: exactly one line of
+// the source is the line of the output. Column is in bytes, from 1.
 func (l *Linter) origin(f *lint.Found) (file string, at manifest.Pos, ok bool) {
 	chart, of := strings.CutPrefix(f.Object.File().Name, "helm:")
 	_, path, inside := strings.Cut(f.Object.Source, "/")
@@ -191,7 +274,8 @@ func (l *Linter) origin(f *lint.Found) (file string, at manifest.Pos, ok bool) {
 			if ok {
 				return "", manifest.Pos{}, false
 			}
-			ok, at = true, manifest.Pos{Line: i + 1, Column: max(1, f.At.Column-strings.Index(line, want)+strings.Index(have, want))}
+			moved := strings.Index(have, want) - strings.Index(line, want)
+			ok, at = true, manifest.Pos{Line: i + 1, Column: max(1, f.At.Column+moved)}
 		}
 	}
 	return file, at, ok

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/diff"
+
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -36,8 +38,8 @@ func (s *sized) flag() string { return s.Pod.Object.Name + "/" + s.Name }
 
 func (s *sized) at() string { return finding.UTF8(s.source.Path) + ":" + strconv.Itoa(s.At().Line) }
 
-// Size gives a container in the files that were read other resources and variables, in memory. name is that of a container, alone or
-// after that of its object and a slash; "" = the only one. Init containers are taken only by name.
+// Size gives a container in the files that were read other resources and variables, in memory. name is that of a
+// container, alone or after that of its object and a slash; "" = the only one. Init containers are taken only by name.
 func (l *Linter) Size(name string, w manifest.Wanted) (*Sized, error) {
 	s, err := l.container(name)
 	if err != nil {
@@ -46,7 +48,8 @@ func (l *Linter) Size(name string, w manifest.Wanted) (*Sized, error) {
 	before := s.source.Manifest
 	after, c, err := before.Size(s.Container, w)
 	if err != nil {
-		return nil, message.Failed("cannot write "+s.title()+" at "+s.at()+": "+err.Error(), "write them by hand: snug size FILE --patch prints them")
+		return nil, message.Failed("cannot write "+s.title()+" at "+s.at()+": "+err.Error(),
+			"write them by hand: snug size FILE --patch prints them")
 	}
 	r := &Sized{File: s.source.Path, Place: s.title(), Container: c, source: s.source, before: before.Text}
 	s.source.Manifest = after
@@ -97,7 +100,8 @@ func (l *Linter) container(name string) (*sized, error) {
 			if p.Template {
 				template = s.Path
 			} else if problem == nil {
-				problem = message.Failed("cannot read "+finding.UTF8(s.Path)+":"+strconv.Itoa(p.Line)+": "+p.Why, "mend it, or name another file")
+				at := finding.UTF8(s.Path) + ":" + strconv.Itoa(p.Line)
+				problem = message.Failed("cannot read "+at+": "+p.Why, "mend it, or name another file")
 			}
 		}
 		for _, o := range s.Manifest.Objects {
@@ -127,7 +131,8 @@ func (l *Linter) container(name string) (*sized, error) {
 	case len(found) == 1:
 		return &found[0], nil
 	case len(found) > 1:
-		what, hint := strings.Join(l.Inputs, ", ")+": several containers", "name one by --container: "+places(found)
+		what := strings.Join(l.Inputs, ", ") + ": several containers"
+		hint := "name one by --container: " + places(found)
 		if name != "" {
 			what += " called " + message.Quote(name)
 		}
@@ -138,15 +143,19 @@ func (l *Linter) container(name string) (*sized, error) {
 	case problem != nil:
 		return nil, problem
 	case template != "":
-		return nil, message.Failed(template+": the source of a template", "set them in the chart's values, often resources and env or extraEnv: snug size FILE --patch prints them")
+		return nil, message.Failed(template+": the source of a template",
+			"set them in the chart's values, often resources and env or extraEnv: snug size FILE --patch prints them")
 	case len(all) > 0 && name != "":
 		return nil, message.Failed(message.Quote(name)+": no such container", "there are "+places(all))
 	case len(all) > 0:
-		return nil, message.Failed(places(all)+": only init containers", "name one: --container "+message.Quote(all[0].Name))
+		hint := "name one: --container " + message.Quote(all[0].Name)
+		return nil, message.Failed(places(all)+": only init containers", hint)
 	case service != "":
-		return nil, message.Failed(service+": not a manifest of Kubernetes", "write memory limit and CPUs by hand: snug size FILE shows them")
+		hint := "write memory limit and CPUs by hand: snug size FILE shows them"
+		return nil, message.Failed(service+": not a manifest of Kubernetes", hint)
 	}
-	return nil, message.Failed(strings.Join(l.Inputs, ", ")+": no container", "name a manifest with a pod, such as a Deployment")
+	hint := "name a manifest with a pod, such as a Deployment"
+	return nil, message.Failed(strings.Join(l.Inputs, ", ")+": no container", hint)
 }
 
 // maxPlaces is the number of containers that a message lists.
@@ -162,4 +171,11 @@ func places(all []sized) string {
 		names = append(names, c.flag())
 	}
 	return strings.Join(names, ", ")
+}
+
+// unified returns the differences of two texts as diff -u prints them, without the carriage returns of line ends.
+func unified(name, before, after string) string {
+	said := diff.Diff(name, []byte(before), name, []byte(after))
+	_, text, _ := strings.Cut(string(said), "\n") // "diff NAME NAME"
+	return strings.ReplaceAll(text, "\r\n", "\n")
 }

@@ -134,7 +134,8 @@ func nodes(text []byte) int {
 		case ',', '[', '{':
 			n++
 		case ':', '-', '?':
-			if i+1 == len(text) || strings.IndexByte(" \t\r\n,[]{}\"'", text[i+1]) >= 0 || text[i+1] >= 0x80 || i > 0 && strings.IndexByte("\"']}", text[i-1]) >= 0 {
+			ends := i+1 == len(text) || strings.IndexByte(" \t\r\n,[]{}\"'", text[i+1]) >= 0 || text[i+1] >= 0x80
+			if ends || i > 0 && strings.IndexByte("\"']}", text[i-1]) >= 0 {
 				n++
 			}
 		}
@@ -251,11 +252,10 @@ func known(n *yaml.Node, depth int) *yaml.Node {
 // scalars returns a mapping with only its scalar values.
 func scalars(n *yaml.Node) *yaml.Node {
 	less := spot(n)
-	if n.Kind == yaml.MappingNode {
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if key, value := follow(n.Content[i]), follow(n.Content[i+1]); key.Kind == yaml.ScalarNode && value.Kind == yaml.ScalarNode {
-				less.Content = append(less.Content, key, value)
-			}
+	w := walker{left: len(n.Content)}
+	for key, value := range w.members(n) {
+		if value.Kind == yaml.ScalarNode {
+			less.Content = append(less.Content, key, value)
 		}
 	}
 	return less

@@ -80,7 +80,8 @@ func (s *commentScanner) line(n int, line string) {
 		case (c == '|' || c == '>') && s.depth == 0 && blockHeader.MatchString(line[i:]):
 			s.begin(line, i)
 			i++
-		case blank(c) || c == ',' || strings.IndexByte("-?:", c) >= 0 && (i+1 == len(line) || blank(line[i+1]) || s.depth > 0):
+		case blank(c) || c == ',',
+			strings.IndexByte("-?:", c) >= 0 && (i+1 == len(line) || blank(line[i+1]) || s.depth > 0):
 			i++
 		case c == '!' || c == '&' || c == '*':
 			for i < len(line) && !blank(line[i]) && (s.depth == 0 || strings.IndexByte(",[]{}", line[i]) < 0) {
@@ -98,7 +99,8 @@ func blank(c byte) bool { return c == ' ' || c == '\t' }
 func (s *commentScanner) plain(line string, i int) int {
 	for i++; i < len(line); i++ {
 		switch c := line[i]; {
-		case c == '#' && blank(line[i-1]), c == ':' && (i+1 == len(line) || blank(line[i+1])), s.depth > 0 && strings.IndexByte(",[]{}", c) >= 0:
+		case c == '#' && blank(line[i-1]), c == ':' && (i+1 == len(line) || blank(line[i+1])),
+			s.depth > 0 && strings.IndexByte(",[]{}", c) >= 0:
 			return i
 		}
 	}

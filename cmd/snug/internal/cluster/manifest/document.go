@@ -50,7 +50,8 @@ type document struct {
 }
 
 // helmAction matches actions of helm templates, which arguments of programs hardly contain.
-var helmAction = regexp.MustCompile(`\{\{-?[ \t]*(?:[$(]*\.(?:Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b|toYaml\b|tpl\b|if\b|with\b|range\b|end\b)`)
+var helmAction = regexp.MustCompile(`\{\{-?[ \t]*(?:[$(]*\.(?:Values|Release|Chart|Capabilities|Files|Template)\b|` +
+	`include\b|template\b|toYaml\b|tpl\b|if\b|with\b|range\b|end\b)`)
 
 // templated reports whether a document that parses as YAML is the source of a template.
 func (d *document) templated() bool {
@@ -66,16 +67,17 @@ func Parse(name string, text []byte) *File { return new(Batch).parse(name, text)
 
 func (b *Batch) parse(name string, text []byte) *File {
 	f := &File{Name: name, Text: text, batch: b}
-	if bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}) {
-		f.Problems = append(f.Problems, Problem{Line: 1, Why: "text in UTF-16, not UTF-8"})
-		return f
+	why := ""
+	switch {
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}):
+		why = "text in UTF-16, not UTF-8"
+	case !utf8.Valid(text):
+		why = "not text in UTF-8"
+	case bytes.IndexByte(text, 0) >= 0: // as in UTF-16 without a mark
+		why = "a NUL byte, so not text in UTF-8"
 	}
-	if !utf8.Valid(text) {
-		f.Problems = append(f.Problems, Problem{Line: 1, Why: "not text in UTF-8"})
-		return f
-	}
-	if bytes.IndexByte(text, 0) >= 0 { // as in UTF-16 without a mark
-		f.Problems = append(f.Problems, Problem{Line: 1, Why: "a NUL byte, so not text in UTF-8"})
+	if why != "" {
+		f.Problems = append(f.Problems, Problem{Line: 1, Why: why})
 		return f
 	}
 	start := 0
@@ -147,6 +149,11 @@ var (
 	knobNames  = []string{"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG"}
 )
 
+// hasKnob reports whether a text names a variable of the Go runtime.
+func hasKnob(text []byte) bool {
+	return slices.ContainsFunc(knobNames, func(name string) bool { return bytes.Contains(text, []byte(name)) })
+}
+
 // interesting reports whether a document may affect a pod; if not, it counts it. Most documents of a
 // chart do not, and are never parsed.
 func (d *document) interesting() bool {
@@ -163,15 +170,16 @@ func (d *document) interesting() bool {
 	switch kind {
 	case "CustomResourceDefinition":
 	case "ConfigMap":
-		yes = slices.ContainsFunc(knobNames, has) || anySize.Match(d.text)
+		yes = hasKnob(d.text) || anySize.Match(d.text)
 	case "Namespace":
 		yes = has("labels")
 	case "Secret":
-		yes = has("stringData") && slices.ContainsFunc(knobNames, has)
+		yes = has("stringData") && hasKnob(d.text)
 	default:
 		list := kind == "" || strings.HasSuffix(kind, "List") // of any kind
-		yes = has("ontainers") || !workloads[kind] && slices.ContainsFunc(knobNames, has) || has("VerticalPodAutoscaler") || has("HorizontalPodAutoscaler") || has("LimitRange") ||
-			list && (slices.ContainsFunc(knobNames, has) || has("Namespace") && has(podpatch.Prefix))
+		yes = has("ontainers") || !workloads[kind] && hasKnob(d.text) ||
+			has("VerticalPodAutoscaler") || has("HorizontalPodAutoscaler") || has("LimitRange") ||
+			list && (hasKnob(d.text) || has("Namespace") && has(podpatch.Prefix))
 	}
 	if !yes {
 		d.file.Found++
@@ -287,7 +295,8 @@ func (d *document) refuse(err error) {
 		text = text[len(m[0]):]
 	}
 	if bytes.Contains(d.text, []byte("{{")) {
-		d.file.Problems = append(d.file.Problems, Problem{Line: d.fileLine(line), Why: "the source of a template", Template: true})
+		template := Problem{Line: d.fileLine(line), Why: "the source of a template", Template: true}
+		d.file.Problems = append(d.file.Problems, template)
 		return
 	}
 	d.problem(line, "invalid YAML: "+text)
@@ -361,7 +370,8 @@ func (d *document) long(line int) []int {
 	return marks
 }
 
-// lineStarts returns the offsets of lines as YAML 1.1 separates them: at CR, LF, CR LF, NEL, LS and PS. Source: yaml.org/spec/1.1, 4.1.4.
+// lineStarts returns the offsets of lines as YAML 1.1 separates them: at CR, LF, CR LF, NEL, LS and PS.
+// Source: yaml.org/spec/1.1, 4.1.4.
 func lineStarts(text []byte) []int {
 	all := []int{0}
 	for i := 0; i < len(text); i++ {

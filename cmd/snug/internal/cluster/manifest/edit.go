@@ -89,13 +89,9 @@ func (o *Object) Replace(f Field, text string) (Edit, bool) {
 
 // bare reports whether a text is a string without quotes for every YAML parser.
 func bare(text string) bool {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./_=-]*$`).MatchString(text) && isString(&yaml.Node{Kind: yaml.ScalarNode, Tag: resolved(text), Value: text})
-}
-
-// resolved returns the tag of a text without quotes.
-func resolved(text string) string {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	return n.ShortTag()
+	n.Tag = n.ShortTag()
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./_=-]*$`).MatchString(text) && isString(n)
 }
 
 // SetDivisor sets the divisor of a reference to 1.
@@ -194,7 +190,10 @@ func (c *Container) RemoveEnv(e *Env) (Edit, bool) {
 		return Edit{}, false
 	}
 	env, item, of := t.node(c.env), t.node(e.node), t.node(c.node)
-	if env == nil || item == nil || of == nil || env.Style&yaml.FlowStyle != 0 || len(env.Content) < 2 || item.Kind != yaml.MappingNode {
+	if env == nil || item == nil || of == nil || item.Kind != yaml.MappingNode {
+		return Edit{}, false
+	}
+	if env.Style&yaml.FlowStyle != 0 || len(env.Content) < 2 {
 		return Edit{}, false
 	}
 	i := slices.Index(env.Content, item)
@@ -271,8 +270,8 @@ func (e Edit) Overlaps(other Edit) bool {
 	return e.start < other.end && other.start < e.end || e.start == other.start
 }
 
-// Before reports whether an edit begins before another.
-func (e Edit) Before(other Edit) bool { return e.start < other.start }
+// Compare compares the beginnings of two edits.
+func (e Edit) Compare(other Edit) int { return cmp.Compare(e.start, other.start) }
 
 // Same reports whether two edits are equal.
 func (e Edit) Same(other Edit) bool { return e.change == other.change }
@@ -283,7 +282,7 @@ var errEdit = errors.New("the new text would not have the intended meaning")
 // but the file with these changes.
 func (f *File) Apply(edits []Edit) (*File, error) {
 	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(edits, Edit.Compare)
 	var b bytes.Buffer
 	at := 0
 	for _, e := range edits {
@@ -373,7 +372,7 @@ func (t *tree) splice(edits []Edit) (ok bool) {
 // Moved returns a function from positions in f to positions after edits.
 func (f *File) Moved(edits []Edit, after *File) func(Pos) Pos {
 	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(edits, Edit.Compare)
 	shifts := []int{0} // by number of preceding edits
 	for i, e := range edits {
 		shifts = append(shifts, shifts[i]+len(e.text)-(e.end-e.start))
@@ -384,12 +383,7 @@ func (f *File) Moved(edits []Edit, after *File) func(Pos) Pos {
 			return at
 		}
 		offset := f.lines[at.Line-1] + at.Column - 1
-		n, _ := slices.BinarySearchFunc(edits, offset, func(e Edit, offset int) int {
-			if e.start <= offset {
-				return -1
-			}
-			return 1
-		})
+		n, _ := slices.BinarySearchFunc(edits, offset+1, func(e Edit, offset int) int { return cmp.Compare(e.start, offset) })
 		if n > 0 && edits[n-1].end > offset {
 			n, offset = n-1, edits[n-1].start
 		}

@@ -114,7 +114,8 @@ type Container struct {
 // unknown.
 var workloads = map[string]bool{
 	"Pod": true, "PodTemplate": true, "Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true,
-	"ReplicationController": true, "Job": true, "CronJob": true, "Service": true, "Configuration": true, "Revision": true, "Rollout": true,
+	"ReplicationController": true, "Job": true, "CronJob": true, "Service": true, "Configuration": true, "Revision": true,
+	"Rollout": true,
 }
 
 // Partial reports whether missing parts of the container may be elsewhere: it is a patch of kustomize,
@@ -251,22 +252,99 @@ func (p *Pod) ResourcesAt(r *Resources) Pos { return p.Object.place(r.node) }
 
 // Annotations returns the annotations of a name, of the pod and of its object.
 func (p *Pod) Annotations(name string) []Field {
-	if p.meta == p.Object.meta {
-		return p.Object.Annotations(name)
-	}
-	w := walker{left: 100_000}
 	all := p.Object.Annotations(name)
-	if f := field(w.get(w.get(p.meta, "annotations"), name)); f.Set() {
-		all = append(all, f)
+	if p.meta != p.Object.meta {
+		all = append(all, annotation(p.meta, name)...)
 	}
 	return all
 }
 
 // Annotations returns the annotation of a name, if there is one.
-func (o *Object) Annotations(name string) []Field {
+func (o *Object) Annotations(name string) []Field { return annotation(o.meta, name) }
+
+func annotation(meta *yaml.Node, name string) []Field {
 	w := walker{left: 100_000}
-	if f := field(w.get(w.get(o.meta, "annotations"), name)); f.Set() {
+	if f := field(w.get(w.get(meta, "annotations"), name)); f.Set() {
 		return []Field{f}
 	}
 	return nil
+}
+
+// Value returns the pod as a pod.Pod, without positions. It lacks the keys of compose files and units
+// that differ from those of Kubernetes. The size of its annotations is that of their texts, not of JSON.
+func (p *Pod) Value() *pod.Pod {
+	if p.value != nil {
+		return p.value
+	}
+	w := walker{left: 10_000}
+	p.value = &pod.Pod{
+		Metadata: &pod.Metadata{Annotations: pod.Texts{Of: texts(p.meta, "annotations"), Size: p.noted}},
+		Spec: pod.Spec{
+			RestartPolicy: text(w.get(p.spec, "restartPolicy")), OS: pod.OS{Name: p.os[0]},
+			NodeSelector: pod.Texts{Of: map[string]string{pod.OSLabel: p.os[1]}},
+		},
+	}
+	spec := &p.value.Spec
+	if p.Resources != nil {
+		spec.Resources = p.Resources.value()
+	}
+	lists := map[pod.Role]*pod.Containers{
+		pod.Main: &spec.Containers, pod.Init: &spec.InitContainers, pod.Sidecar: &spec.InitContainers,
+		pod.Ephemeral: &spec.EphemeralContainers,
+	}
+	for _, c := range p.Containers {
+		list := lists[c.Role]
+		*list = append(*list, c.value())
+	}
+	return p.value
+}
+
+// Value returns the container as in the pod's Value.
+func (c *Container) Value() *pod.Container {
+	v := c.value()
+	return &v
+}
+
+func (c *Container) value() pod.Container {
+	v := pod.Container{
+		Name: c.Name, Image: c.Image, EnvFrom: pod.Count(len(c.EnvFrom)), Resources: c.Resources.value(),
+		Env: pod.Env{Given: c.env != nil},
+	}
+	if c.Role == pod.Sidecar {
+		v.RestartPolicy = "Always"
+	}
+	for i := range c.Env {
+		if e := &c.Env[i]; e.Name == pod.Procs || e.Name == pod.Memory {
+			v.Env.Vars = append(v.Env.Vars, pod.Var{At: i, Name: e.Name, Value: e.Value.Text, Reference: e.From != Literal})
+		}
+	}
+	for resource, f := range c.Resize {
+		v.Resize = append(v.Resize, pod.Resizing{Resource: resource, Policy: f.Text})
+	}
+	return v
+}
+
+func (r *Resources) value() pod.Resources {
+	amounts := func(all map[string]Field) pod.Amounts {
+		return pod.Amounts{CPU: all["cpu"].Text, Memory: all["memory"].Text}
+	}
+	return pod.Resources{Limits: amounts(r.Limits), Requests: amounts(r.Requests)}
+}
+
+// Labels returns the labels of a pod.
+func (p *Pod) Labels() map[string]string { return labels(p.meta) }
+
+// Labels returns the labels of an object.
+func (o *Object) Labels() map[string]string { return labels(o.meta) }
+
+func labels(meta *yaml.Node) map[string]string { return texts(meta, "labels") }
+
+// texts returns the scalars of a mapping in metadata.
+func texts(meta *yaml.Node, key string) map[string]string {
+	w := walker{left: 10_000}
+	all := map[string]string{}
+	for name, f := range w.fields(w.get(meta, key)) {
+		all[name] = f.Text
+	}
+	return all
 }

@@ -25,8 +25,8 @@ var errShape = errors.New("an anchor, an alias, a block of text, a second one or
 // maxSteps bounds the edits of one container.
 const maxSteps = 50
 
-// Size returns a file in which a container has other resources and variables, and the container in it. All else stays as it
-// is written. It fails if that takes more than setting, adding and removing them.
+// Size returns a file in which a container has other resources and variables, and the container in it. All else stays
+// as it is written. It fails if that takes more than setting, adding and removing them.
 func (f *File) Size(c *Container, w Wanted) (*File, *Container, error) {
 	i := slices.Index(f.Objects, c.Pod.Object)
 	j := slices.Index(c.Pod.Object.Pods, c.Pod)
@@ -121,15 +121,16 @@ func (c *Container) hurdle(w *Wanted, what string) string {
 			return why
 		}
 		env, _ := value(cn, "env")
-		if slices.Contains(w.Env, Pair{what, ""}) && env != nil && len(env.Content) == 1 && !anchored(env) && !t.needed(cn, env, 0) {
+		only := env != nil && len(env.Content) == 1 && !anchored(env) && !t.needed(cn, env, 0)
+		if only && slices.Contains(w.Env, Pair{what, ""}) {
 			return "it is the only variable, and env cannot be removed with it"
 		}
 	}
 	return errShape.Error()
 }
 
-// tangled returns what makes the keys of a container, its resources or its variables mean something else than they do where they
-// are written; "" = nothing.
+// tangled returns what makes the keys of a container, its resources or its variables mean something else than they do
+// where they are written; "" = nothing.
 func tangled(cn *yaml.Node) string {
 	all := []*yaml.Node{cn}
 	for i := 0; i < len(all); i++ { // all grows
@@ -179,7 +180,7 @@ func (c *Container) variable(t *tree, cn *yaml.Node, want Pair) (e Edit, todo, o
 			e, ok = t.removeLast(cn, has[0])
 		}
 		return e, true, ok
-	case want.Value == "" || len(has) == 1 && has[0].From == Literal && has[0].Value.Text == want.Value && has[0].Value.String:
+	case want.Value == "", len(has) == 1 && has[0].From == Literal && has[0].Value.is(want.Value):
 		return e, false, false
 	case len(has) == 1 && has[0].From == Literal:
 		e, ok = o.Replace(has[0].Value, want.Value)
@@ -200,6 +201,9 @@ func (c *Container) variable(t *tree, cn *yaml.Node, want Pair) (e Edit, todo, o
 	}
 	return e, true, ok
 }
+
+// is reports whether a field is a string with this text.
+func (f Field) is(text string) bool { return f.Text == text && f.String }
 
 // removeFlow removes a variable from a list in brackets.
 func (t *tree) removeFlow(cn *yaml.Node, e *Env) (Edit, bool) {
@@ -226,7 +230,8 @@ func (t *tree) removeFlow(cn *yaml.Node, e *Env) (Edit, bool) {
 	return t.edit(env, start, end, "", splice{index: i, remove: 1})
 }
 
-// removeLast removes env with the only variable in it. ok is false if it is not on lines of its own, or has lines of comments.
+// removeLast removes env with the only variable in it. ok is false if it is not on lines of its own, or has lines of
+// comments.
 func (t *tree) removeLast(cn *yaml.Node, e *Env) (Edit, bool) {
 	d := t.doc
 	for i := 0; i+1 < len(cn.Content); i += 2 {
@@ -236,7 +241,8 @@ func (t *tree) removeLast(cn *yaml.Node, e *Env) (Edit, bool) {
 		}
 		begin, ok := d.offset(key)
 		end, ok2 := d.last(env)
-		if !ok || !ok2 || cn.Style&yaml.FlowStyle != 0 || len(env.Content) != 1 || env.Content[0] != t.node(e.node) || anchored(env) || t.needed(cn, env, 0) {
+		only := len(env.Content) == 1 && env.Content[0] == t.node(e.node)
+		if !ok || !ok2 || cn.Style&yaml.FlowStyle != 0 || !only || anchored(env) || t.needed(cn, env, 0) {
 			return Edit{}, false
 		}
 		line, _ := d.file.around(begin)
@@ -278,7 +284,8 @@ func (t *tree) setLiteral(e *Env, text string) (Edit, bool) {
 			}
 		}
 		value, _, _ := strings.Cut(text, " #")
-		return t.edit(item, start, end, "value: "+inFlow(str(value), false)+text[len(value):], splice{index: i, remove: 2, insert: pair("value", str(value))})
+		return t.edit(item, start, end, "value: "+inFlow(str(value), false)+text[len(value):],
+			splice{index: i, remove: 2, insert: pair("value", str(value))})
 	}
 	return Edit{}, false
 }
@@ -289,8 +296,8 @@ func (c *Container) Main() bool { return c.Role == pod.Main }
 // Templated reports whether the container is in the source of a template.
 func (c *Container) Templated() bool { return c.Pod.Object.doc.templated() }
 
-// Setting returns the value that a container gives a variable; "" = none. ok is false if it is not a literal, or may come from
-// elsewhere.
+// Setting returns the value that a container gives a variable; "" = none. ok is false if it is not a literal, or may
+// come from elsewhere.
 func (c *Container) Setting(name string) (text string, ok bool) {
 	for i := len(c.Env) - 1; i >= 0; i-- {
 		if e := &c.Env[i]; e.Name == name {

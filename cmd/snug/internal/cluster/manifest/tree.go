@@ -77,7 +77,8 @@ func (t *tree) uses(n *yaml.Node) int {
 		return 1
 	}
 	if t.parents == nil {
-		t.parents, t.aliases, t.users = map[*yaml.Node]*yaml.Node{}, map[*yaml.Node][]*yaml.Node{}, map[*yaml.Node]int{t.root: 1}
+		t.parents, t.aliases = map[*yaml.Node]*yaml.Node{}, map[*yaml.Node][]*yaml.Node{}
+		t.users = map[*yaml.Node]int{t.root: 1}
 		t.link(t.root)
 		if t.root.Kind == yaml.MappingNode {
 			for i := 0; i+1 < len(t.root.Content); i += 2 {
@@ -197,7 +198,10 @@ func anchored(n *yaml.Node) bool {
 // same reports whether trees mean the same, with aliases in the same places. seen holds the pairs of
 // anchored nodes compared so far.
 func same(a, b *yaml.Node, seen map[[2]*yaml.Node]bool) bool {
-	if a == nil || b == nil || a.Kind != b.Kind || len(a.Content) != len(b.Content) || (a.Anchor == "") != (b.Anchor == "") {
+	if a == nil || b == nil || a.Kind != b.Kind || len(a.Content) != len(b.Content) {
+		return false
+	}
+	if (a.Anchor == "") != (b.Anchor == "") {
 		return false
 	}
 	if a.Kind == yaml.AliasNode {

@@ -3,6 +3,7 @@
 package manifest
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -90,18 +91,31 @@ func (w *walker) items(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
+// members returns the keys of a mapping that are scalars, with their values.
+func (w *walker) members(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		if n = follow(n); n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(n.Content) && w.left > 0; i += 2 {
+			w.left--
+			key, value := follow(n.Content[i]), follow(n.Content[i+1])
+			if key != nil && value != nil && key.Kind == yaml.ScalarNode && !yield(key, value) {
+				return
+			}
+		}
+	}
+}
+
 // fields returns the scalars of a mapping, by key.
 func (w *walker) fields(n *yaml.Node) map[string]Field {
 	if n = follow(n); n == nil || n.Kind != yaml.MappingNode || len(n.Content) == 0 {
 		return nil
 	}
 	all := map[string]Field{}
-	for i := 0; i+1 < len(n.Content) && w.left > 0; i += 2 {
-		w.left--
-		if k := follow(n.Content[i]); k != nil && k.Kind == yaml.ScalarNode {
-			if f := field(follow(n.Content[i+1])); f.Set() {
-				all[k.Value] = f
-			}
+	for key, value := range w.members(n) {
+		if f := field(value); f.Set() {
+			all[key.Value] = f
 		}
 	}
 	return all
@@ -119,10 +133,12 @@ func field(n *yaml.Node) Field {
 // are booleans. Source: sigs.k8s.io/yaml.
 func isString(n *yaml.Node) bool {
 	if n.Tag != "!!str" && n.Tag != "" && n.Tag != "!" {
-		return n.Style&yaml.TaggedStyle != 0 && strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") || n.Tag == "!!timestamp"
+		own := strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!")
+		return n.Style&yaml.TaggedStyle != 0 && own || n.Tag == "!!timestamp"
 	}
-	plain := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0
-	return !plain || !slices.Contains([]string{"y", "yes", "on", "true", "n", "no", "off", "false"}, strings.ToLower(n.Value)) || len(n.Value) == 1
+	plain := n.Style&^yaml.FlowStyle == 0
+	word := slices.Contains([]string{"yes", "on", "true", "no", "off", "false"}, strings.ToLower(n.Value))
+	return !plain || !word
 }
 
 func text(n *yaml.Node) string { return field(n).Text }
@@ -148,8 +164,8 @@ func (w *walker) object(n *yaml.Node, depth int) {
 	w.makes(objectSize)
 	meta := w.get(n, "metadata")
 	o := &Object{
-		APIVersion: text(w.get(n, "apiVersion")), Kind: kind, Namespace: text(w.get(meta, "namespace")), Name: text(w.get(meta, "name")),
-		doc: w.doc, meta: meta, node: n,
+		APIVersion: text(w.get(n, "apiVersion")), Kind: kind,
+		Namespace: text(w.get(meta, "namespace")), Name: text(w.get(meta, "name")), doc: w.doc, meta: meta, node: n,
 	}
 	o.Replicas, _ = strconv.Atoi(text(w.get(w.get(n, "spec"), "replicas")))
 	kept := false
@@ -191,22 +207,18 @@ func (w *walker) pods(o *Object, n *yaml.Node, native bool, depth int) {
 		}
 	case yaml.MappingNode:
 		w.loose(o, n)
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key, value := follow(n.Content[i]), follow(n.Content[i+1])
-			if key == nil || value == nil || key.Value == "status" || key.Value == "metadata" {
-				continue
-			}
-			if value.Kind == yaml.ScalarNode {
+		for key, value := range w.members(n) {
+			switch {
+			case key.Value == "status" || key.Value == "metadata":
+			case value.Kind == yaml.ScalarNode:
 				if key.Value == "values" { // of a chart, in an Application
 					w.pods(o, w.inner(value), false, depth+1)
 				}
-				continue
-			}
-			if w.isPodSpec(value, o.knative()) {
+			case w.isPodSpec(value, o.knative()):
 				w.pod(o, w.get(n, "metadata"), value, native && key.Value == "spec")
-				continue
+			default:
+				w.pods(o, value, strings.HasSuffix(strings.ToLower(key.Value), "template"), depth+1)
 			}
-			w.pods(o, value, strings.HasSuffix(strings.ToLower(key.Value), "template"), depth+1)
 		}
 	}
 }
@@ -269,8 +281,8 @@ func (w *walker) pod(o *Object, meta, spec *yaml.Node, native bool) {
 const knativeName = "user-container"
 
 func (w *walker) container(n *yaml.Node) *Container {
-	c := &Container{Name: text(w.get(n, "name")), Image: text(w.get(n, "image")), node: n, env: w.get(n, "env"), partial: w.doc.templated()}
-	c.Resources = w.resources(w.get(n, "resources"))
+	c := &Container{Name: text(w.get(n, "name")), Image: text(w.get(n, "image")), node: n, env: w.get(n, "env")}
+	c.partial, c.Resources = w.doc.templated(), w.resources(w.get(n, "resources"))
 	w.makes(partSize + fieldSize*(len(c.Resources.Limits)+len(c.Resources.Requests)))
 	for _, item := range w.items(c.env) {
 		if e, ok := w.variable(item); ok {
@@ -317,7 +329,8 @@ func (w *walker) variable(item *yaml.Node) (Env, bool) {
 	e.From = Elsewhere
 	if ref := w.get(from, "resourceFieldRef"); ref != nil {
 		e.From, e.ref = Resource, ref
-		e.Resource, e.Divisor, e.Container = field(w.get(ref, "resource")), field(w.get(ref, "divisor")), field(w.get(ref, "containerName"))
+		e.Resource, e.Divisor = field(w.get(ref, "resource")), field(w.get(ref, "divisor"))
+		e.Container = field(w.get(ref, "containerName"))
 		if e.at = e.Resource.node; e.Divisor.Set() && e.Divisor.Text != "1" {
 			e.at = e.Divisor.node
 		}
@@ -334,20 +347,21 @@ func (w *walker) resources(n *yaml.Node) Resources {
 	if n = follow(n); n == nil || n.Kind != yaml.MappingNode {
 		return Resources{}
 	}
-	return Resources{Limits: w.fields(w.get(n, "limits")), Requests: w.fields(w.get(n, "requests")), Empty: len(n.Content) == 0, node: n}
+	return Resources{
+		Limits: w.fields(w.get(n, "limits")), Requests: w.fields(w.get(n, "requests")),
+		Empty: len(n.Content) == 0, node: n,
+	}
 }
 
 // data reads the keys of a ConfigMap that are variables of the Go runtime, and sizes under any key: a
 // container may use one for its GOMEMLIMIT.
 func (w *walker) data(n *yaml.Node) []Env {
-	if n = follow(n); n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
 	var all []Env
-	for i := 0; i+1 < len(n.Content) && w.left > 0; i += 2 {
-		w.left--
-		key, value := follow(n.Content[i]), follow(n.Content[i+1])
-		if key != nil && value != nil && value.Kind == yaml.ScalarNode && (slices.Contains(knobNames, key.Value) || isString(value) && size.MatchString(value.Value)) {
+	for key, value := range w.members(n) {
+		if value.Kind != yaml.ScalarNode {
+			continue
+		}
+		if slices.Contains(knobNames, key.Value) || isString(value) && size.MatchString(value.Value) {
 			w.makes(envSize)
 			all = append(all, Env{Name: key.Value, Value: field(value), at: value})
 		}
@@ -387,8 +401,9 @@ func (w *walker) vpa(n *yaml.Node) *VPA {
 	spec := w.get(n, "spec")
 	target := w.get(spec, "targetRef")
 	v := &VPA{
-		Kind: text(w.get(target, "kind")), Name: text(w.get(target, "name")), Mode: text(w.get(w.get(spec, "updatePolicy"), "updateMode")),
-		Off: map[string]bool{}, On: map[string]bool{}, Controls: map[string][]string{}, RequestsOnly: map[string]bool{},
+		Kind: text(w.get(target, "kind")), Name: text(w.get(target, "name")),
+		Mode: text(w.get(w.get(spec, "updatePolicy"), "updateMode")),
+		Off:  map[string]bool{}, On: map[string]bool{}, Controls: map[string][]string{}, RequestsOnly: map[string]bool{},
 	}
 	for _, item := range w.items(w.get(w.get(spec, "resourcePolicy"), "containerPolicies")) {
 		name := text(w.get(item, "containerName"))
@@ -421,7 +436,8 @@ func (w *walker) hpa(n *yaml.Node) *HPA {
 		for _, key := range []string{"resource", "containerResource"} {
 			m := w.get(item, key)
 			if p := field(w.get(w.get(m, "target"), "averageUtilization")); p.Set() {
-				h.Targets = append(h.Targets, Target{Resource: text(w.get(m, "name")), Container: text(w.get(m, "container")), Percent: p.Text})
+				target := Target{Resource: text(w.get(m, "name")), Container: text(w.get(m, "container")), Percent: p.Text}
+				h.Targets = append(h.Targets, target)
 			}
 		}
 	}

@@ -11,12 +11,14 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // Sketch is the distribution of a figure over time, in exponential buckets whose weights decay. The idea is
 // the decaying histogram of Kubernetes' VPA (autoscaler, vertical-pod-autoscaler/pkg/recommender/util), and so are
-// the width of the buckets and the half-life. Only buckets that are not empty are kept. If there are too many, the lowest
-// becomes part of the one above it, so that high quantiles stay right, as in DDSketch (Masson, Rim, Lee, VLDB 2019).
+// the width of the buckets and the half-life. Only buckets that are not empty are kept. If there are too many, the
+// lowest becomes part of the one above it, so that high quantiles stay right, as in DDSketch (Masson, Rim, Lee, VLDB
+// 2019).
 //
 // A value weighs as many seconds as it held.
 type Sketch struct {
@@ -155,24 +157,128 @@ func (all buckets) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes. It fails if that are no pairs, or a number is not whole.
 func (all *buckets) UnmarshalJSON(text []byte) error {
-	var pairs [][]json.Number
+	var pairs [][]float64
 	if err := json.Unmarshal(text, &pairs); err != nil {
 		return err
 	}
 	*all = make(buckets, len(pairs))
 	for i, p := range pairs {
-		if len(p) != 2 {
-			return errors.New("no pair")
+		if len(p) != 2 || p[0] != math.Trunc(p[0]) || math.Abs(p[0]) > math.MaxInt32 {
+			return errors.New("no pair of a whole number and seconds")
 		}
-		n, err := strconv.ParseInt(p[0].String(), 10, 32)
-		if err != nil {
-			return err
-		}
-		seconds, err := strconv.ParseFloat(p[1].String(), 32)
-		if err != nil {
-			return err
-		}
-		(*all)[i] = bucket{int32(n), float32(seconds)}
+		(*all)[i] = bucket{int32(p[0]), float32(p[1])}
 	}
 	return nil
 }
+
+const (
+	// MaxWorkloads bounds the workloads of a node.
+	MaxWorkloads = 200
+	// MaxBytes bounds a document: MaxWorkloads whose sketches are full take 5 MB, usual ones a tenth.
+	MaxBytes = 6 << 20
+	// version changes when older documents cannot be read.
+	version = 1
+	kind    = "snug-needs"
+)
+
+// Document is what an agent has seen of the workloads of its node: its answer, and its file.
+type Document struct {
+	Kind      string      `json:"kind"`
+	Version   int         `json:"version"`
+	Node      string      `json:"node"` // "" = unknown
+	At        time.Time   `json:"at"`   // of the last scan
+	Workloads []*Workload `json:"workloads"`
+	LeftOut   int         `json:"left_out"` // workloads of the last scan that are not kept, because there are too many
+	Nameless  int         `json:"nameless"` // containers of the last scan whose workload is unknown
+}
+
+// Encode writes the document. If the clock was set back, what was first seen after it was last seen was first seen
+// then.
+func (d *Document) Encode() ([]byte, error) {
+	d.Kind, d.Version = kind, version
+	for _, w := range d.Workloads {
+		if w.First.After(w.Last) {
+			w.First = w.Last
+		}
+	}
+	return json.Marshal(d)
+}
+
+// Errors of Decode.
+var (
+	ErrForeign = errors.New("it is not what an agent has kept of workloads")
+	ErrVersion = errors.New("another version of snug has written it")
+	ErrBroken  = errors.New("it is damaged")
+)
+
+// Decode reads a document, at most MaxBytes. It fails with one of the errors above.
+func Decode(text []byte) (*Document, error) {
+	if len(text) > MaxBytes {
+		return nil, ErrForeign
+	}
+	var head struct {
+		Kind    string
+		Version int
+	}
+	err := json.Unmarshal(text, &head)
+	var syntax *json.SyntaxError
+	switch {
+	case head.Kind != kind && !errors.As(err, &syntax):
+		return nil, ErrForeign
+	case err != nil:
+		return nil, ErrBroken
+	case head.Version != version:
+		return nil, ErrVersion
+	}
+	d := &Document{}
+	if err := json.Unmarshal(text, d); err != nil || len(d.Workloads) > MaxWorkloads {
+		return nil, ErrBroken
+	}
+	for _, w := range d.Workloads {
+		if w == nil || !w.valid() {
+			return nil, ErrBroken
+		}
+	}
+	return d, nil
+}
+
+func (w *Workload) valid() bool {
+	for _, s := range w.sketches() {
+		if !s.valid() {
+			return false
+		}
+	}
+	h := &w.Has
+	for _, a := range [...]*Amount{&h.Limit, &h.Request, &h.Quota} {
+		for _, n := range [...]float64{a.Sum, a.Least, a.Most} {
+			if !(n >= 0 && n <= most) {
+				return false
+			}
+		}
+		if !counts(a.N) || !counts(a.None) {
+			return false
+		}
+	}
+	for _, n := range w.sums() {
+		if !(*n >= 0 && *n <= maxSum) {
+			return false
+		}
+	}
+	for _, n := range [...]int{h.Containers, w.Mates, h.Minor, h.CPUs, h.Procs} {
+		if !counts(n) {
+			return false
+		}
+	}
+	for _, n := range [...]float64{w.Seen, w.Every} {
+		if !(n >= 0 && n <= maxSum) {
+			return false
+		}
+	}
+	return !w.First.After(w.Last) && h.Bound >= 0 && len(w.Why) <= maxWhy
+}
+
+// counts reports whether n can be a number of things on a node.
+func counts(n int) bool { return n >= 0 && n <= 1<<24 }
+
+// maxWhy bounds a reason in bytes.
+const maxWhy = 300

@@ -34,8 +34,10 @@ const (
 // others, also with the prefix of snug.
 var ofInterest = func() map[string]string {
 	all := map[string]string{}
-	for _, key := range []string{policy.InjectLabel, policy.ProcsLabel, policy.RestartLabel, podid.HashLabel, podid.RolloutHashLabel,
-		policy.AddedAnnotation, policy.ObservedAnnotation, policy.SkippedAnnotation, MirrorAnnotation, HashAnnotation, OSLabel} {
+	for _, key := range []string{
+		policy.InjectLabel, policy.ProcsLabel, policy.RestartLabel, podid.HashLabel, podid.RolloutHashLabel, OSLabel,
+		policy.AddedAnnotation, policy.ObservedAnnotation, policy.SkippedAnnotation, MirrorAnnotation, HashAnnotation,
+	} {
 		all[key] = key
 	}
 	return all
@@ -51,7 +53,7 @@ type Texts struct {
 // UnmarshalJSONFrom decodes a map of texts.
 func (t *Texts) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*t = Texts{}
-	return each(d, '{', func() {
+	return Each(d, '{', func() {
 		t.Given = true
 	}, func() error {
 		token, err := d.ReadToken()
@@ -100,7 +102,7 @@ func (o *Owner) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		Controller bool `json:"controller"`
 	}
 	var one reference
-	return each(d, '[', nil, func() error {
+	return Each(d, '[', nil, func() error {
 		one = reference{}
 		err := json.UnmarshalDecode(d, &one)
 		if one.Controller && o.Kind == "" {
@@ -119,7 +121,7 @@ type Containers []Container
 // could not add to it.
 func (all *Containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*all = nil
-	return each(d, '[', nil, func() error {
+	return Each(d, '[', nil, func() error {
 		if len(*all) > maxContainers {
 			return d.SkipValue()
 		}
@@ -137,7 +139,7 @@ type Resizings []Resizing
 // UnmarshalJSONFrom decodes a resizePolicy.
 func (all *Resizings) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*all = nil
-	return each(d, '[', nil, func() error {
+	return Each(d, '[', nil, func() error {
 		if len(*all) > maxResizings {
 			return d.SkipValue()
 		}
@@ -171,7 +173,7 @@ func (e *Env) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	var one variable
 	n := 0
-	return each(d, '[', func() { e.Given = true }, func() error {
+	return Each(d, '[', func() { e.Given = true }, func() error {
 		one = variable{}
 		err := json.UnmarshalDecode(d, &one)
 		if (one.Name == Procs || one.Name == Memory) && len(e.Vars) <= maxVars {
@@ -209,14 +211,14 @@ type Count int
 // UnmarshalJSONFrom counts the elements of a list.
 func (n *Count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*n = 0
-	return each(d, '[', nil, func() error { *n++; return skip(d) })
+	return Each(d, '[', nil, func() error { *n++; return skip(d) })
 }
 
 var errKind = errors.New("a value of the wrong kind")
 
-// each calls there and then read for each member of an object or element of a list. For null
-// it calls neither.
-func each(d *jsontext.Decoder, kind jsontext.Kind, there func(), read func() error) error {
+// Each calls there and then read for each member of an object or element of a list. For null
+// it calls neither; there may be nil.
+func Each(d *jsontext.Decoder, kind jsontext.Kind, there func(), read func() error) error {
 	switch d.PeekKind() {
 	case 'n':
 		return d.SkipValue()

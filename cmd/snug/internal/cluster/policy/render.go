@@ -27,7 +27,9 @@ type rendering struct {
 	Warn     *rendering // a copy that only warns, whatever Check is
 	Here     string     // only the chart sets it: the namespace without which the policies do nothing
 
-	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel, AddedAnnotation, ObservedAnnotation, SkippedAnnotation, Enabled, Disabled string
+	PolicyLabel, InjectLabel, ProcsLabel, RestartLabel     string
+	AddedAnnotation, ObservedAnnotation, SkippedAnnotation string
+	Enabled, Disabled                                      string
 
 	// MemoryShare is GOMEMLIMIT in bytes, from x.memory. It is unset if the limit is below
 	// MinMemory or the share below MinShare.
@@ -68,11 +70,14 @@ func checks(c *Config) []string {
 func render(c *Config, parts []string) string {
 	r := rendering{
 		Config:      c,
-		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel, AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, SkippedAnnotation: SkippedAnnotation, Enabled: Enabled, Disabled: Disabled,
+		PolicyLabel: PolicyLabel, InjectLabel: InjectLabel, ProcsLabel: ProcsLabel, RestartLabel: RestartLabel,
+		AddedAnnotation: AddedAnnotation, ObservedAnnotation: ObservedAnnotation, SkippedAnnotation: SkippedAnnotation,
+		Enabled: Enabled, Disabled: Disabled,
 		MinMemory: plan.MinMemory, MinShare: plan.MinValue,
 		MaxCores: podpatch.MaxMilli / 1000, MaxBytes: podpatch.MaxBytes,
 	}
-	r.Codes.Memory, r.Codes.Reference, r.Codes.Value, r.Codes.Request = podpatch.MemoryShare, podpatch.ProcsReference, podpatch.ProcsValue, podpatch.ProcsRequest
+	r.Codes.Memory, r.Codes.Reference = podpatch.MemoryShare, podpatch.ProcsReference
+	r.Codes.Value, r.Codes.Request = podpatch.ProcsValue, podpatch.ProcsRequest
 	r.figures()
 
 	r.Action = action(c.Check)
@@ -120,7 +125,9 @@ func (r *rendering) figures() {
 	r.LimitProcs = rounded("double(x.cpu) / 1000.0", r.Round, limitMin)
 	r.RequestProcs = "0"
 	if r.RequestFactor > 0 {
-		r.RequestProcs = "(x.request <= 0.0 || x.request * " + double(r.RequestFactor) + " >= " + double(podpatch.MaxMilli/1000) + " ? 0 : " + rounded("x.request * "+double(r.RequestFactor), r.Round, requestMin) + ")"
+		ps := "x.request * " + double(r.RequestFactor)
+		r.RequestProcs = "(x.request <= 0.0 || " + ps + " >= " + double(podpatch.MaxMilli/1000) + " ? 0 : " +
+			rounded(ps, r.Round, requestMin) + ")"
 	}
 }
 

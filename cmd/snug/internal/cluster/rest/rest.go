@@ -99,7 +99,8 @@ func newClient(s Server, getenv func(string) string, within times) (*Client, err
 	streams := &http.Client{
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-			DialContext: (&net.Dialer{Timeout: within.answer}).DialContext, TLSHandshakeTimeout: within.answer, ResponseHeaderTimeout: within.answer,
+			DialContext:         (&net.Dialer{Timeout: within.answer}).DialContext,
+			TLSHandshakeTimeout: within.answer, ResponseHeaderTimeout: within.answer,
 			HTTP2:               &http.HTTP2Config{SendPingTimeout: within.silence, PingTimeout: within.echo},
 			MaxIdleConnsPerHost: 2, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		},
@@ -153,9 +154,9 @@ func (c *Client) Create(ctx context.Context, collection string, object any) erro
 	return c.do(ctx, http.MethodPost, collection, "application/json", object, nil)
 }
 
-// Ask sends a review, and reads the answer into it.
-func (c *Client) Ask(ctx context.Context, collection string, review any) error {
-	return c.do(ctx, http.MethodPost, collection, "application/json", review, review)
+// Ask sends a review, and reads the answer.
+func (c *Client) Ask(ctx context.Context, collection string, review, answer any) error {
+	return c.do(ctx, http.MethodPost, collection, "application/json", review, answer)
 }
 
 // Update replaces an object.
@@ -183,7 +184,9 @@ func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error)
 }
 
 // send sends a request; the caller reads and closes the body.
-func (c *Client) send(ctx context.Context, by *http.Client, method, path, contentType string, text []byte) (*http.Response, error) {
+func (c *Client) send(
+	ctx context.Context, by *http.Client, method, path, contentType string, text []byte,
+) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(text))
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@
 package review
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
@@ -27,9 +28,9 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 				facts.Program = r.Program(Subject{about.Namespace, workload, c.Name, c.Image})
 			}
 			d := r.Config.DecideKnowing(about, c.Name, facts)
-			number := strconv.Itoa(i)
-			all.variables(c, at, number, d.Env)
-			restarts.resizePolicy(c, at, number, d.Resize)
+			path := at + strconv.Itoa(i)
+			extend(&all, c.Env.Given, path+"/env", variables(d.Env))
+			extend(&restarts, len(c.Resize) > 0, path+"/resizePolicy", resizings(d.Resize))
 			given.Add(c, &d, true)
 			left.Add(c, &d, false)
 			for _, v := range c.Env.Vars {
@@ -43,17 +44,14 @@ func (r *Reviewer) fit(p *pod.Pod, about *policy.Pod) (patch, Outcome) {
 					continue
 				}
 				before.Correct(c, v.Value, due)
-				outdated.replace(at, number, "/env/", strconv.Itoa(v.At), "/value")
-				outdated.text(due)
-				outdated.done()
+				outdated = append(outdated, operation{"replace", path + "/env/" + strconv.Itoa(v.At) + "/value", due})
 			}
 		}
 	}
 	each(p.Spec.Containers, "/spec/containers/", func(*pod.Container) pod.Role { return pod.Main })
 	each(p.Spec.InitContainers, "/spec/initContainers/", (*pod.Container).AsInit)
 
-	all.join(restarts)
-	all.join(outdated)
+	all = slices.Concat(all, restarts, outdated)
 	done, key, text := Patched, policy.AddedAnnotation, before.With(given.String())
 	if r.Config.Observe {
 		done, key = Observed, policy.ObservedAnnotation
@@ -93,31 +91,26 @@ func memlimit(d *podpatch.Patch) string {
 	return ""
 }
 
-// variables adds variables to the env of a container.
-func (p *patch) variables(c *pod.Container, at, number string, due []podpatch.Env) {
-	p.extend(c.Env.Given, at, number, "/env", len(due), func(i int) {
-		e := due[i]
-		p.raw(`{"name":`)
-		p.text(e.Name)
+// variables returns variables as elements of env.
+func variables(due []podpatch.Env) []variable {
+	var all []variable
+	for _, e := range due {
+		v := variable{Name: e.Name, Value: e.Value}
 		if e.Resource != "" {
-			p.raw(`,"valueFrom":{"resourceFieldRef":{"resource":`)
-			p.text(e.Resource)
-			p.raw(`,"divisor":"1"}}}`)
-		} else {
-			p.raw(`,"value":`)
-			p.text(e.Value)
-			p.raw("}")
+			v.From = &from{reference{e.Resource, "1"}}
 		}
-	})
+		all = append(all, v)
+	}
+	return all
 }
 
-// resizePolicy adds restarts for resources to a container's resizePolicy.
-func (p *patch) resizePolicy(c *pod.Container, at, number string, resources []string) {
-	p.extend(len(c.Resize) > 0, at, number, "/resizePolicy", len(resources), func(i int) {
-		p.raw(`{"resourceName":`)
-		p.text(resources[i])
-		p.raw(`,"restartPolicy":"RestartContainer"}`)
-	})
+// resizings returns restarts for resources as elements of resizePolicy.
+func resizings(resources []string) []resizing {
+	var all []resizing
+	for _, r := range resources {
+		all = append(all, resizing{r, "RestartContainer"})
+	}
+	return all
 }
 
 const annotations = "/metadata/annotations"
@@ -133,20 +126,15 @@ func (p *patch) annotate(notes *pod.Texts, key, given, left string) {
 
 // note writes an annotation, or removes it if the text is "".
 func (p *patch) note(notes *pod.Texts, key, text string) {
+	path := annotations + "/" + pointer.Replace(key)
 	switch old, ok := notes.Of[key]; {
 	case text == "" && old != "":
-		p.remove(annotations, "/", pointer.Replace(key))
+		*p = append(*p, operation{Op: "remove", Path: path})
 	case text == "" || ok && old == text || notes.Size+len(key)+len(text) > pod.MaxAnnotations:
 	default:
 		if !notes.Given {
-			p.add(annotations)
-			p.raw("{}")
-			p.done()
-			notes.Given = true
+			p.add(annotations, struct{}{})
 		}
-		p.add(annotations, "/", pointer.Replace(key))
-		p.text(text)
-		p.done()
-		notes.Size += len(key) + len(text) // and what it replaces, at worst
+		p.add(path, text)
 	}
 }

@@ -26,14 +26,13 @@ func TestAnswers(t *testing.T) {
 			for path, answer := range []func([]byte) ([]byte, Outcome){
 				func(q []byte) ([]byte, Outcome) { return r.Fit(q, ByPod) },
 				func(q []byte) ([]byte, Outcome) { return r.Fit(q, ByNamespace) },
-				r.Resize,
 			} {
 				text, outcome := answer(all[name])
 				var a answered
 				if err := json.Unmarshal(text, &a); err != nil {
 					t.Fatal(err)
 				}
-				fmt.Fprintf(&b, "%q %s %s: %s %q %s\n", config, name, [...]string{"by pod", "by namespace", "resize"}[path], outcome, a.Response.Warnings, a.Response.Patch)
+				fmt.Fprintf(&b, "%q %s %s: %s %q %s\n", config, name, [...]string{"by pod", "by namespace"}[path], outcome, a.Response.Warnings, a.Response.Patch)
 			}
 		}
 	}

@@ -45,13 +45,6 @@ func TestHostileGrows(t *testing.T) {
 		}
 		return b.String()
 	}
-	resized := func(n int) object {
-		var all []any
-		for i := range n {
-			all = append(all, object{"name": fmt.Sprint("c", i), "env": env(1, func(int) string { return "1GiB" }), "resources": limit})
-		}
-		return object{"metadata": object{"name": "p"}, "spec": object{"containers": all}}
-	}
 	for name, work := range map[string]func(n int) func(){
 		"variables that are not in a long annotation": func(n int) func() {
 			q := question(t, "web", annotated(parts(n), spread(n, "a", func(i int) string { return fmt.Sprint(i, "MiB") })...))
@@ -68,11 +61,6 @@ func TestHostileGrows(t *testing.T) {
 		"the longest name of a container": func(n int) func() {
 			q := question(t, "web", annotated(parts(n), spread(n, strings.Repeat("x", maxNameLen), func(i int) string { return fmt.Sprint(i) })...))
 			return func() { r.Fit(q, ByPod) }
-		},
-		"containers that a resize leaves stale": func(n int) func() {
-			q := asked(t, object{"uid": "1", "operation": "UPDATE", "namespace": "web", "subResource": "resize", "resource": object{"resource": "pods"},
-				"object": resized(n), "oldObject": object{"metadata": object{"name": "p"}, "spec": object{"containers": bare(n)}}})
-			return func() { r.Resize(q) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,15 +160,6 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// bare returns containers without limits.
-func bare(n int) []any {
-	var all []any
-	for i := range n {
-		all = append(all, object{"name": fmt.Sprint("c", i)})
-	}
-	return all
-}
-
 // allocated returns the bytes that a function allocates.
 func allocated(work func()) uint64 {
 	var before, after runtime.MemStats
@@ -188,28 +167,6 @@ func allocated(work func()) uint64 {
 	work()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
-}
-
-func TestListed(t *testing.T) {
-	for _, c := range []struct {
-		names string
-		most  int
-		want  string
-	}{
-		{"a", 0, "a"},
-		{"aa bb", 6, "aa, bb"},
-		{"aa bb", 5, "aa and 1 more"},
-		{"aa bb cc dd ee", 17, "aa, bb and 3 more"},
-		{"aa bb cc dd ee", 16, "aa and 4 more"},
-		{"aa bb cc", 17, "aa, bb, cc"},
-		{"a b c d e f g h i j k l", 18, "a, b, c and 9 more"},
-		{"a b c d e f g h i j k l", 17, "a, b and 10 more"},
-		{strings.Repeat("x", 50) + " y", 20, strings.Repeat("x", 50) + " and 1 more"},
-	} {
-		if got := listed(strings.Fields(c.names), c.most); got != c.want {
-			t.Errorf("%s in %d: %s, want %s", c.names, c.most, got, c.want)
-		}
-	}
 }
 
 // TestNotTouched: pods that are given nothing, or with values that snug did not add.

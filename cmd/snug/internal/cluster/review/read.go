@@ -4,6 +4,7 @@ package review
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -28,7 +29,6 @@ type (
 		Operation   string   `json:"operation"`
 		Namespace   string   `json:"namespace"`
 		Object      *pod.Pod `json:"object"`
-		OldObject   *pod.Pod `json:"oldObject"`
 	}
 )
 
@@ -40,10 +40,10 @@ const (
 	maxMarks   = 400_000
 )
 
-// bounded reports whether a review is within the bounds for decoding. Most are too short to exceed
-// them: `":` takes two bytes.
+// bounded reports whether a review is within the bounds for decoding.
 func bounded(question []byte) bool {
-	return len(question) <= min(2*maxMembers, maxMarks) || bytes.Count(question, []byte(`":`)) <= maxMembers && bytes.Count(question, []byte(":")) <= maxMarks && bytes.Count(question, []byte("{")) <= maxMarks
+	atMost := func(n int, mark string) bool { return bytes.Count(question, []byte(mark)) <= n }
+	return atMost(maxMembers, `":`) && atMost(maxMarks, ":") && atMost(maxMarks, "{")
 }
 
 // read decodes a review; the request is nil if that fails. The answer has the UID, and then a
@@ -52,9 +52,9 @@ func read(question []byte) (*request, *answer) {
 	var e envelope
 	if bounded(question) && json.Unmarshal(question, &e) == nil &&
 		e.APIVersion == "admission.k8s.io/v1" && e.Kind == "AdmissionReview" && e.Request != nil && e.Request.sound() {
-		return e.Request, &answer{uid: e.Request.UID}
+		return e.Request, &answer{UID: e.Request.UID}
 	}
-	return nil, &answer{uid: uidOf(question), warnings: []string{unreadable}}
+	return nil, &answer{UID: uidOf(question), Warnings: []string{unreadable}}
 }
 
 // uidOf returns the UID of a review that cannot be decoded, because the answer must have it.
@@ -73,10 +73,65 @@ func uidOf(question []byte) string {
 
 // sound reports whether the names and lists of a request are within bounds.
 func (q *request) sound() bool {
-	return pod.Short(q.UID) && pod.Short(q.Namespace) && (q.Object == nil || q.Object.Sound()) && (q.OldObject == nil || q.OldObject.Sound())
+	return pod.Short(q.UID) && pod.Short(q.Namespace) && (q.Object == nil || q.Object.Sound())
 }
 
-// isPods reports whether a request is an operation on pods, or on a subresource of them.
-func (q *request) isPods(subresource, operation string) bool {
-	return q.Resource.Group == "" && q.Resource.Resource == "pods" && q.SubResource == subresource && q.Operation == operation
+// isCreatedPod reports whether a request creates a pod.
+func (q *request) isCreatedPod() bool {
+	pods := q.Resource.Group == "" && q.Resource.Resource == "pods"
+	return pods && q.SubResource == "" && q.Operation == "CREATE"
 }
+
+// patch is a JSON Patch (RFC 6902).
+type patch []operation
+
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"` // not from the review
+	Value any    `json:"value,omitzero"`
+}
+
+// add adds a value, in place of an existing member.
+func (p *patch) add(path string, value any) { *p = append(*p, operation{"add", path, value}) }
+
+// extend adds elements to a list of a container: one operation for each, or one for all if the list is missing.
+func extend[T any](p *patch, there bool, list string, elements []T) {
+	if !there && len(elements) > 0 {
+		p.add(list, elements)
+		return
+	}
+	for _, e := range elements {
+		p.add(list+"/-", e)
+	}
+}
+
+// variable is an element of env.
+type variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitzero"`
+	From  *from  `json:"valueFrom,omitzero"`
+}
+
+type from struct {
+	Resource reference `json:"resourceFieldRef"`
+}
+
+type reference struct {
+	Resource string `json:"resource"`
+	Divisor  string `json:"divisor"`
+}
+
+// resizing is an element of resizePolicy.
+type resizing struct {
+	Resource string `json:"resourceName"`
+	Policy   string `json:"restartPolicy"`
+}
+
+// text returns a value as JSON.
+func text(value any) []byte {
+	b, _ := json.Marshal(value, jsontext.AllowInvalidUTF8(true)) // never fails for these types
+	return b
+}
+
+// pointer escapes a name for a JSON Pointer (RFC 6901).
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")

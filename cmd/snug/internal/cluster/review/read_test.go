@@ -9,7 +9,7 @@ import (
 
 func TestRead(t *testing.T) {
 	for name, text := range recorded(t) {
-		if q, a := read(text); q == nil || q.Object == nil || len(q.Object.Spec.Containers) == 0 || a.uid != q.UID {
+		if q, a := read(text); q == nil || q.Object == nil || len(q.Object.Spec.Containers) == 0 || a.UID != q.UID {
 			t.Errorf("%s cannot be read", name)
 		}
 		// A truncated review cannot be decoded; the answer has its UID.
@@ -18,8 +18,8 @@ func TestRead(t *testing.T) {
 				continue
 			}
 			q, a := read(text[:end])
-			if q != nil || end > 300 && a.uid == "" {
-				t.Fatalf("%s: %d bytes are read, uid %q", name, end, a.uid)
+			if q != nil || end > 300 && a.UID == "" {
+				t.Fatalf("%s: %d bytes are read, uid %q", name, end, a.UID)
 			}
 		}
 	}
@@ -61,6 +61,17 @@ func TestReadExactly(t *testing.T) {
 		must(t, text, "1")
 		if outcome != c.want {
 			t.Errorf("%s: %s, want %s: %s", name, outcome, c.want, text)
+		}
+	}
+}
+
+// TestBounded: the bounds are reached, and not exceeded.
+func TestBounded(t *testing.T) {
+	for mark, most := range map[string]int{`":`: maxMembers, ":": maxMarks, "{": maxMarks} {
+		for over := -1; over <= 1; over++ {
+			if got := bounded([]byte(strings.Repeat(mark, most+over))); got != (over <= 0) {
+				t.Errorf("%d of %s: %t", most+over, mark, got)
+			}
 		}
 	}
 }

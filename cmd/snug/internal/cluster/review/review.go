@@ -18,10 +18,6 @@
 // namespaces without the label. No pod matches two entries. An entry with wider selectors does no
 // harm, because the label in the review is checked again.
 //
-// A resize causes a warning unless the pod is opted out, because a pod may have variables that
-// snug did not add. This has two entries as well, with one path: neither matches if the label of
-// the pod, or else of its namespace, is disabled.
-//
 // # Nothing is refused
 //
 // Every answer allows. A pod that cannot be read stays as it is, with a warning to its creator. A
@@ -31,8 +27,6 @@
 package review
 
 import (
-	"encoding/base64"
-
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/pod"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podpatch"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/policy"
@@ -56,15 +50,13 @@ const (
 	Observed   Outcome = "observed"   // the pod is annotated with what it would be given
 	Skipped    Outcome = "skipped"    // opted in, but given nothing; annotated with the reason
 	Unchanged  Outcome = "unchanged"  // an earlier review did all
-	OptedOut   Outcome = "opted_out"  // not opted in, or a resize of a pod that is opted out
-	Warned     Outcome = "warned"     // a resize leaves a variable stale
-	Fine       Outcome = "fine"       // a resize leaves none stale
+	OptedOut   Outcome = "opted_out"  // not opted in
 	Other      Outcome = "other"      // not a review of this kind
 	Unreadable Outcome = "unreadable" // the review cannot be decoded
 )
 
 // Outcomes are all outcomes.
-var Outcomes = []Outcome{Patched, Observed, Skipped, Unchanged, OptedOut, Warned, Fine, Other, Unreadable}
+var Outcomes = []Outcome{Patched, Observed, Skipped, Unchanged, OptedOut, Other, Unreadable}
 
 // Subject identifies the container of a program.
 type Subject struct {
@@ -81,10 +73,13 @@ type Reviewer struct {
 }
 
 // answer is a response; the zero answer allows without a patch or warning.
+// Source: k8s.io/api/admission/v1, AdmissionResponse.
 type answer struct {
-	uid      string
-	patch    patch
-	warnings []string
+	UID       string   `json:"uid"`
+	Allowed   bool     `json:"allowed"`
+	PatchType string   `json:"patchType,omitzero"`
+	Patch     []byte   `json:"patch,omitzero"` // a JSON Patch, in base64
+	Warnings  []string `json:"warnings,omitzero"`
 }
 
 // Fit answers the review of a pod that is created.
@@ -93,12 +88,12 @@ func (r *Reviewer) Fit(question []byte, by OptIn) ([]byte, Outcome) {
 	if q == nil {
 		return a.text(), Unreadable
 	}
-	if !q.isPods("", "CREATE") {
+	if !q.isCreatedPod() {
 		return a.text(), Other
 	}
 	p := q.Object
 	if p == nil || p.Metadata == nil {
-		a.warnings = []string{unreadable}
+		a.Warnings = []string{unreadable}
 		return a.text(), Unreadable
 	}
 	if _, ok := p.Metadata.Annotations.Of[pod.MirrorAnnotation]; ok {
@@ -111,33 +106,21 @@ func (r *Reviewer) Fit(question []byte, by OptIn) ([]byte, Outcome) {
 	if in, _ := r.Config.OptedIn(&about); !in {
 		return a.text(), OptedOut
 	}
-	var done Outcome
-	a.patch, done = r.fit(p, &about)
+	patch, done := r.fit(p, &about)
+	if len(patch) > 0 {
+		a.PatchType, a.Patch = "JSONPatch", text(patch)
+	}
 	return a.text(), done
 }
 
 const unreadable = "snug: the pod cannot be read and stays as it is"
 
-// text returns an answer as JSON.
-// Source: k8s.io/api/admission/v1, AdmissionResponse.
+// text returns the review with the answer.
 func (a *answer) text() []byte {
-	b := make([]byte, 0, 1024+base64.StdEncoding.EncodedLen(len(a.patch)+1))
-	b = append(b, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":`...)
-	b = append(quote(b, a.uid), `,"allowed":true`...)
-	if len(a.patch) > 0 {
-		b = append(b, `,"patchType":"JSONPatch","patch":"`...)
-		b = base64.StdEncoding.AppendEncode(b, append(a.patch, ']'))
-		b = append(b, '"')
-	}
-	if len(a.warnings) > 0 {
-		b = append(b, `,"warnings":[`...)
-		for i, w := range a.warnings {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = quote(b, w)
-		}
-		b = append(b, ']')
-	}
-	return append(b, "}}"...)
+	a.Allowed = true
+	return text(struct {
+		APIVersion string  `json:"apiVersion"`
+		Kind       string  `json:"kind"`
+		Response   *answer `json:"response"`
+	}{"admission.k8s.io/v1", "AdmissionReview", a})
 }

@@ -423,24 +423,36 @@ func TestFitBeside(t *testing.T) {
 	}
 }
 
-// TestFitAnnotationsFull: no annotation is added above the maximum size, which would block the pod.
+// TestFitAnnotationsFull: no annotation is added above the maximum size, which would block the pod; one of
+// that size is.
 func TestFitAnnotationsFull(t *testing.T) {
-	r := &Reviewer{Config: configured(t, "")}
-	const largest = pod.MaxAnnotations
-	for size, annotated := range map[int]bool{largest - 100: true, largest - 20: false} {
-		for _, spec := range []string{"containers: [{name: a, resources: {limits: {memory: 1Gi}}}]", "containers: [{name: a, env: [{name: GOMEMLIMIT, value: '1'}]}]"} {
-			pod := podOf(t, enabled, spec)
-			pod["metadata"].(object)["annotations"] = object{"x": strings.Repeat("y", size-1)}
-			now, _ := fitted(t, r, "web", ByPod, pod)
-			_, notes := stored(now)
-			total := 0
-			for k, v := range notes {
-				total += len(k) + len(v.(string))
-			}
-			if total > largest || len(notes) == 1 && annotated && strings.Contains(spec, "1Gi") || len(notes) == 2 && !annotated {
-				t.Errorf("%d bytes before, %d after in %d annotations", size, total, len(notes))
+	const limited = "containers: [{name: a, resources: {limits: {memory: 1Gi}}}]"
+	for _, c := range []struct{ name, config, spec, key, added string }{
+		{"values", "", limited, policy.AddedAnnotation, "a GOMEMLIMIT=921MiB (pod-memory-share)"},
+		{"values to observe", "mode: observe", limited, policy.ObservedAnnotation, "a GOMEMLIMIT=921MiB (pod-memory-share)"},
+		{"reasons", "", "containers: [{name: a, env: [{name: GOMEMLIMIT, value: '1'}]}]", policy.SkippedAnnotation,
+			"a GOMAXPROCS (pod-no-cpu-limit); a GOMEMLIMIT (pod-env-set)"},
+	} {
+		for over := -1; over <= 1; over++ {
+			given := podOf(t, enabled, c.spec)
+			room := pod.MaxAnnotations - len(c.key) - len(c.added) + over
+			given["metadata"].(object)["annotations"] = object{"x": strings.Repeat("y", room-len(`x""`))}
+			before, _ := stored(given)
+			now, outcome := fitted(t, &Reviewer{Config: configured(t, c.config)}, "web", ByPod, given)
+			after, notes := stored(now)
+			if over > 0 && (len(notes) > 1 || after != before || outcome != Unchanged) || over <= 0 && notes[c.key] != c.added {
+				t.Errorf("%s, %d bytes too many: %s after %s, %s, %.99v", c.name, over, after, before, outcome, notes[c.key])
 			}
 		}
+	}
+	// Removing one needs no room.
+	const stale = "b GOMEMLIMIT=1MiB (pod-memory-share)"
+	given := podOf(t, enabled, "containers: [{name: a}]")
+	given["metadata"].(object)["annotations"] = object{policy.AddedAnnotation: stale,
+		"x": strings.Repeat("y", pod.MaxAnnotations-len(policy.AddedAnnotation)-len(stale)-len(`""x""`))}
+	now, _ := fitted(t, &Reviewer{Config: configured(t, "")}, "web", ByPod, given)
+	if _, notes := stored(now); len(notes) != 1 {
+		t.Errorf("%d annotations remain", len(notes))
 	}
 }
 
@@ -479,68 +491,5 @@ func TestUnreadable(t *testing.T) {
 		if a := must(t, text, "1"); outcome != Other || len(a.Response.Patch)+len(a.Response.Warnings) > 0 {
 			t.Errorf("%s: %s, %s", c.name, outcome, text)
 		}
-	}
-}
-
-func TestResize(t *testing.T) {
-	const (
-		env   = "env: [{name: GOMAXPROCS, value: '2'}, {name: GOMEMLIMIT, value: 460MiB}]"
-		both  = "resources: {limits: {memory: 512Mi, cpu: 1}}"
-		refer = "env: [{name: GOMAXPROCS, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]"
-		more  = "resources: {limits: {memory: 1Gi, cpu: 2}}"
-	)
-	a := func(rest ...string) string { return "containers: [{name: a, " + strings.Join(rest, ", ") + "}]" }
-	for _, c := range []struct{ name, old, now, want string }{
-		{"both", a(env, both), a(env, more), "GOMAXPROCS of a, GOMEMLIMIT of a"},
-		{"memory", a(env, both), a(env, "resources: {limits: {memory: 1Gi, cpu: 1}}"), "GOMEMLIMIT of a"},
-		{"the same amount, written differently", a(env, both), a(env, "resources: {limits: {memory: 0.5Gi, cpu: 1000m}}"), ""},
-		{"a new limit", a(env), a(env, both), "GOMAXPROCS of a, GOMEMLIMIT of a"},
-		{"no variable", a(both), a(more), ""},
-		{"GOMEMLIMIT=off", a("env: [{name: GOMEMLIMIT, value: 'off'}]", both), a("env: [{name: GOMEMLIMIT, value: 'off'}]", more), ""},
-		{"a reference", a("env: [{name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory}}}]", both), a("env: [{name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory}}}]", more), "GOMEMLIMIT of a"},
-		{"a restart", a(env, both), a(env, more, "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}, {resourceName: memory, restartPolicy: NotRequired}]"), "GOMAXPROCS of a, GOMEMLIMIT of a"},
-		{"a restart that reads a reference", a(refer, both), a(refer, more, "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]"), ""},
-		{"a reference, and no restart", a(refer, both), a(refer, more), "GOMAXPROCS of a"},
-		{"an empty variable", a("env: [{name: GOMEMLIMIT, value: ''}]", both), a("env: [{name: GOMEMLIMIT, value: ''}]", more), ""},
-		{"the pod's limit", "resources: {limits: {memory: 1Gi}}, " + a(env), "resources: {limits: {memory: 2Gi}}, " + a(env), "GOMEMLIMIT of a"},
-		{"the pod's limit above a container's", "resources: {limits: {memory: 1Gi}}, " + a(env, both), "resources: {limits: {memory: 2Gi}}, " + a(env, both), ""},
-		{"a sidecar", "initContainers: [{name: s, restartPolicy: Always, " + env + ", " + both + "}]", "initContainers: [{name: s, restartPolicy: Always, " + env + ", " + more + "}]", "GOMAXPROCS of s, GOMEMLIMIT of s"},
-		{"an init container", "initContainers: [{name: i, " + env + ", " + both + "}]", "initContainers: [{name: i, " + env + ", " + more + "}]", ""},
-	} {
-		for config, warns := range map[string]bool{"": true, "resize: off": false, "exclude: {namespaces: [web]}": false} {
-			r := &Reviewer{Config: configured(t, config)}
-			text, outcome := r.Resize(asked(t, object{"uid": "2", "operation": "UPDATE", "namespace": "web", "subResource": "resize",
-				"resource": object{"version": "v1", "resource": "pods"}, "object": podOf(t, "", c.now), "oldObject": podOf(t, "", c.old)}))
-			answer := must(t, text, "2")
-			if !warns || c.want == "" {
-				if len(answer.Response.Warnings) > 0 || outcome == Warned {
-					t.Errorf("%s, %q: %s", c.name, config, text)
-				}
-				continue
-			}
-			want := c.want + " left stale by this resize: variables are read when a container starts (snug explain stale-on-resize)"
-			if outcome != Warned || !slices.Equal(answer.Response.Warnings, []string{want}) || len(answer.Response.Patch) > 0 {
-				t.Errorf("%s: %s, %s", c.name, outcome, text)
-			}
-		}
-	}
-	for labels, want := range map[string]Outcome{"": Warned, enabled: Warned, "snug.dev/inject: disabled": OptedOut, `snug.dev/inject: "false"`: Warned, "snug.dev/gomaxprocs: disabled": Warned} {
-		r := &Reviewer{Config: configured(t, "")}
-		text, outcome := r.Resize(asked(t, object{"uid": "2", "operation": "UPDATE", "namespace": "web", "subResource": "resize",
-			"resource": object{"version": "v1", "resource": "pods"}, "object": podOf(t, labels, a(env, more)), "oldObject": podOf(t, labels, a(env, both))}))
-		if warnings := must(t, text, "2").Response.Warnings; outcome != want || len(warnings) > 0 != (want == Warned) {
-			t.Errorf("%q: %s, %s", labels, outcome, text)
-		}
-	}
-	var old, now strings.Builder
-	for i := range 50 {
-		fmt.Fprintf(&old, "{name: container-%d, %s, %s}, ", i, env, both)
-		fmt.Fprintf(&now, "{name: container-%d, %s, %s}, ", i, env, more)
-	}
-	r := &Reviewer{Config: configured(t, "")}
-	text, _ := r.Resize(asked(t, object{"uid": "2", "operation": "UPDATE", "namespace": "web", "subResource": "resize",
-		"resource": object{"version": "v1", "resource": "pods"}, "object": podOf(t, "", "containers: ["+now.String()+"]"), "oldObject": podOf(t, "", "containers: ["+old.String()+"]")}))
-	if w := must(t, text, "2").Response.Warnings; len(w) != 1 || !strings.Contains(w[0], "GOMAXPROCS of container-0, ") || !strings.Contains(w[0], " more left stale") {
-		t.Errorf("50 containers: %q", w)
 	}
 }

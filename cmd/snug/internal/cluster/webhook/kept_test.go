@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -106,7 +107,7 @@ func configuration() map[string]any {
 	}}
 }
 
-// TestSecret: replicas agree on one certificate, and the configurations have its CA.
+// TestSecret: replicas agree on one certificate, and the configuration has its CA.
 func TestSecret(t *testing.T) {
 	for name, before := range map[string]map[string]any{
 		"no Secret":                  nil,
@@ -159,7 +160,7 @@ func TestSecret(t *testing.T) {
 			}
 			delete(a.objects, mutating)
 			if err := keepers[0].Keep(t.Context(), time.Now()); err == nil || !strings.Contains(err.Error(), "snug-webhook") || keepers[0].Ready() != nil {
-				t.Errorf("without configurations: %v", err)
+				t.Errorf("without a configuration: %v", err)
 			}
 		})
 	}
@@ -254,5 +255,26 @@ func TestKeepsOthers(t *testing.T) {
 		if got := copied(facts); !reflect.DeepEqual(got, wantFacts) {
 			t.Errorf("got  %v\nwant %v", got, wantFacts)
 		}
+	}
+}
+
+// TestRepeat: an error is noted once, until it changes.
+func TestRepeat(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	var notes []string
+	said := []string{"a", "a", "", "a", "b", "b"}
+	n := 0
+	Repeat(ctx, time.Millisecond, func(text string) { notes = append(notes, text) }, func(context.Context, time.Time) error {
+		if n++; n > len(said) {
+			stop()
+			return ctx.Err()
+		}
+		if said[n-1] == "" {
+			return nil
+		}
+		return errors.New(said[n-1])
+	})
+	if got := fmt.Sprint(notes); got != "[a a b]" || n != len(said)+1 {
+		t.Errorf("%s of %d errors", got, n)
 	}
 }

@@ -85,16 +85,18 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	page.Family("snug_webhook_reviews_total", "Reviews answered, by path and outcome.", promtext.Counter)
 	for _, name := range names {
 		for _, o := range review.Outcomes {
-			page.Sample(float64(paths[name].outcomes[o].Load()), promtext.Text(promtext.Label{Name: "outcome", Value: string(o)}, promtext.Label{Name: "path", Value: name}))
+			page.Sample(float64(paths[name].outcomes[o].Load()), labelled("outcome", string(o), "path", name))
 		}
 	}
-	page.Family("snug_webhook_refused_total", "Reviews not answered, by path and reason: busy, share, large, cut.", promtext.Counter)
+	page.Family("snug_webhook_refused_total",
+		"Reviews not answered, by path and reason: busy, share, large, cut.", promtext.Counter)
 	for _, name := range names {
 		for _, reason := range refusals {
-			page.Sample(float64(paths[name].reasons[reason].Load()), promtext.Text(promtext.Label{Name: "path", Value: name}, promtext.Label{Name: "reason", Value: reason}))
+			page.Sample(float64(paths[name].reasons[reason].Load()), labelled("path", name, "reason", reason))
 		}
 	}
-	page.Family("snug_webhook_review_duration_seconds", "Time from the header of a request to the answer, by path.", promtext.Histogram)
+	page.Family("snug_webhook_review_duration_seconds",
+		"Time from the header of a request to the answer, by path.", promtext.Histogram)
 	for _, name := range names {
 		p := paths[name]
 		p.mu.Lock()
@@ -103,7 +105,7 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		for i := 1; i < len(buckets); i++ {
 			buckets[i] += buckets[i-1]
 		}
-		page.Buckets(bounds[:], buckets[:], seconds, count, promtext.Text(promtext.Label{Name: "path", Value: name}))
+		page.Buckets(bounds[:], buckets[:], seconds, count, labelled("path", name))
 	}
 	for _, add := range m.more {
 		add(&page)
@@ -113,6 +115,15 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, page.String())
 }
 
+// labelled returns labels from names, sorted, and their values.
+func labelled(pairs ...string) promtext.Labels {
+	var all []promtext.Label
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, promtext.Label{Name: pairs[i], Value: pairs[i+1]})
+	}
+	return promtext.Text(all...)
+}
+
 // ValidUntil returns a metric of the end of the certificate in use.
 func ValidUntil(until func() time.Time) func(*promtext.Page) {
 	return func(p *promtext.Page) {
@@ -120,7 +131,8 @@ func ValidUntil(until func() time.Time) func(*promtext.Page) {
 		if t := until(); !t.IsZero() {
 			end = float64(t.Unix())
 		}
-		p.Family("snug_webhook_certificate_expiry_timestamp_seconds", "End of validity of the certificate in use; 0 = none.", promtext.Gauge)
+		p.Family("snug_webhook_certificate_expiry_timestamp_seconds",
+			"End of validity of the certificate in use; 0 = none.", promtext.Gauge)
 		p.Sample(end, "")
 	}
 }
@@ -138,7 +150,8 @@ func Learned(k *learned.Keeper) func(*promtext.Page) {
 			n          int
 		}{
 			{"snug_webhook_facts", "Containers of workloads with a known program.", known},
-			{"snug_webhook_facts_dropped", "Containers with a learned program for which the ConfigMap had no room.", k.Dropped()},
+			{"snug_webhook_facts_dropped",
+				"Containers with a learned program for which the ConfigMap had no room.", k.Dropped()},
 			{"snug_webhook_agents", "Agents asked in the last round.", asked},
 			{"snug_webhook_agents_silent", "Agents asked in the last round that did not answer.", silent},
 		} {
@@ -150,10 +163,9 @@ func Learned(k *learned.Keeper) func(*promtext.Page) {
 
 // cut is the metric of what clients lost.
 func (w *Webhook) cut(p *promtext.Page) {
-	p.Family("snug_webhook_cut_total", "What clients lost, or in review_memory were refused, because they held too much (reason=client), most while all was taken (full), or came too often (rate).", promtext.Counter)
-	sample := func(of, reason string, n int64) {
-		p.Sample(float64(n), promtext.Text(promtext.Label{Name: "of", Value: of}, promtext.Label{Name: "reason", Value: reason}))
-	}
+	p.Family("snug_webhook_cut_total", "What clients lost, or in review_memory were refused, because they held too much "+
+		"(reason=client), most while all was taken (full), or came too often (rate).", promtext.Counter)
+	sample := func(of, reason string, n int64) { p.Sample(float64(n), labelled("of", of, "reason", reason)) }
 	for _, b := range []struct {
 		name string
 		of   *bound.Budget

@@ -42,9 +42,9 @@ func Register(c *policy.Config, configuration string, at Place) string {
 	var b strings.Builder
 	// The template is embedded, and a test renders all its branches.
 	if err := registration().ExecuteTemplate(&b, "registration.yaml.tmpl", map[string]any{
-		"Configuration": configuration, "All": c.All, "Resizes": c.Resize != policy.Off, "Excluded": strings.Join(excluded, ", "),
-		"InjectLabel": policy.InjectLabel, "Enabled": policy.Enabled, "Disabled": policy.Disabled,
-		"ByPod": place{at, FitByPod}, "ByNamespace": place{at, FitByNamespace}, "Resize": place{at, Resize},
+		"Configuration": configuration, "All": c.All, "Excluded": strings.Join(excluded, ", "),
+		"InjectLabel": policy.InjectLabel, "Enabled": policy.Enabled,
+		"ByPod": place{at, FitByPod}, "ByNamespace": place{at, FitByNamespace},
 	}); err != nil {
 		panic(err)
 	}

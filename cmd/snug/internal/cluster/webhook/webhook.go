@@ -9,11 +9,14 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,16 +25,15 @@ import (
 	"github.com/snug-go/snug/cmd/snug/internal/profile/promtext"
 )
 
-// Paths for API servers. Package review explains the first two.
+// Paths for API servers. Package review explains them.
 const (
 	FitByPod       = "/fit/pod"
 	FitByNamespace = "/fit/namespace"
-	Resize         = "/resize"
 )
 
 const (
 	// maxReview bounds a review, in bytes. An object is sent with at most 3 MiB, and the
-	// review of an update has two. The last byte of its buffer finds the end.
+	// review of an update would have two. The last byte of its buffer finds the end.
 	maxReview = 8<<20 - 1
 	// firstBuffer is the memory for a review that has sent nothing yet, in bytes. It grows by growth, so that
 	// while it is copied both take little more than the new one.
@@ -118,9 +120,11 @@ func New(o Options) *Webhook {
 	}
 	w := &Webhook{
 		o: o, turns: bound.NewTurns(maxParallel), askSelf: "/self/" + rand.Text(),
-		conns: bound.Budget{Max: maxConns}, requests: bound.Budget{Max: maxRequests}, bytes: bound.Budget{Max: maxHeld, Refuse: true}, state: bound.Budget{Max: maxSideConns},
+		conns: bound.Budget{Max: maxConns}, requests: bound.Budget{Max: maxRequests},
+		bytes: bound.Budget{Max: maxHeld, Refuse: true}, state: bound.Budget{Max: maxSideConns},
 		rate:   bound.Rate{Share: connShare, Burst: maxConns / 2 * bound.ConnCost},
-		hellos: bound.Fair{Wait: turnTimeout}, fair: bound.Fair{Rate: bound.Rate{Share: freeShare, Burst: freeBurst}, Wait: turnTimeout},
+		hellos: bound.Fair{Wait: turnTimeout},
+		fair:   bound.Fair{Rate: bound.Rate{Share: freeShare, Burst: freeBurst}, Wait: turnTimeout},
 	}
 	w.metrics = &metrics{more: append([]func(*promtext.Page){w.cut}, o.More...)}
 	return w
@@ -132,16 +136,18 @@ func New(o Options) *Webhook {
 func (w *Webhook) Serve(ctx context.Context, reviews, state net.Listener) error {
 	server := func(h http.Handler) *http.Server {
 		return &http.Server{
-			Handler: h, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-			ErrorLog: quietLog(w.o.Note),
+			Handler: h, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+			MaxHeaderBytes: maxHeader, ErrorLog: quietLog(w.o.Note),
 		}
 	}
 	main, side := server(w.requests.Requests(w.Handler())), server(bound.Used(w.State()))
 	main.ConnContext, side.ConnContext = bound.Context, bound.Context
 	main.HTTP2 = &http.HTTP2Config{
-		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, WriteByteTimeout: writeTimeout,
+		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame, WriteByteTimeout: writeTimeout,
+		MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread,
 	}
-	reviews, state = &bound.Listener{Listener: reviews, Conns: &w.conns, Rate: &w.rate, Hellos: &w.hellos, Fair: &w.fair}, &bound.Listener{Listener: state, Conns: &w.state}
+	reviews = &bound.Listener{Listener: reviews, Conns: &w.conns, Rate: &w.rate, Hellos: &w.hellos, Fair: &w.fair}
+	state = &bound.Listener{Listener: state, Conns: &w.state}
 	main.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.o.Certificate}
 	failed := make(chan error, 2)
 	asks, enough := context.WithCancel(ctx)
@@ -172,13 +178,15 @@ func (w *Webhook) Serve(ctx context.Context, reviews, state net.Listener) error 
 	return err
 }
 
+// answering answers a review.
+type answering = func([]byte) ([]byte, review.Outcome)
+
 // Handler returns the handler of reviews.
 func (w *Webhook) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for path, answer := range map[string]func([]byte) ([]byte, review.Outcome){
+	for path, answer := range map[string]answering{
 		FitByPod:       func(q []byte) ([]byte, review.Outcome) { return w.o.Reviewer.Fit(q, review.ByPod) },
 		FitByNamespace: func(q []byte) ([]byte, review.Outcome) { return w.o.Reviewer.Fit(q, review.ByNamespace) },
-		Resize:         w.o.Reviewer.Resize,
 	} {
 		m := w.metrics.of(strings.TrimPrefix(path, "/"))
 		mux.HandleFunc("POST "+path, func(rw http.ResponseWriter, r *http.Request) { w.answer(rw, r, m, answer) })
@@ -188,7 +196,7 @@ func (w *Webhook) Handler() http.Handler {
 }
 
 // answer reads a review, waits for a turn and answers it.
-func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics, answer func([]byte) ([]byte, review.Outcome)) {
+func (w *Webhook) answer(rw http.ResponseWriter, r *http.Request, m *pathMetrics, answer answering) {
 	begin := time.Now()
 	if w.ending.Load() {
 		// The next review should go to another replica. HTTP/2 still answers reviews in
@@ -239,7 +247,7 @@ var (
 )
 
 // ask reads a review, waits for a turn and returns the answer.
-func (w *Webhook) ask(r *http.Request, memory *bound.Share, answer func([]byte) ([]byte, review.Outcome)) ([]byte, review.Outcome, *refusal) {
+func (w *Webhook) ask(r *http.Request, memory *bound.Share, answer answering) ([]byte, review.Outcome, *refusal) {
 	question, why := read(r, memory)
 	if why != nil {
 		return nil, "", why
@@ -313,4 +321,76 @@ func reply(rw http.ResponseWriter, err error) {
 	}
 	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(rw, "ok\n")
+}
+
+// The webhook asks itself at askSelf every askEvery, over a new connection. If maxUnanswered questions in a row get
+// no answer within askTimeout, which is how long an API server waits, it is not ready. What clients send and lose
+// does not count: else they could make it not ready.
+const (
+	askEvery      = 5 * time.Second
+	askTimeout    = 2 * time.Second
+	maxUnanswered = 2
+)
+
+// self answers the webhook's own questions, in the way of a review.
+func (w *Webhook) self(rw http.ResponseWriter, r *http.Request) {
+	w.answer(rw, r, (&metrics{}).of(""), func([]byte) ([]byte, review.Outcome) { return []byte("{}"), review.Other })
+}
+
+// watch asks the webhook at an address, with a rest before each question, until ctx ends.
+func (w *Webhook) watch(ctx context.Context, at net.Addr, rest time.Duration) {
+	client := http.Client{Timeout: askTimeout, Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // it asks itself, and says nothing
+	}}
+	for n := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(rest):
+		}
+		r, err := client.Post("https://"+at.String()+w.askSelf, "", nil)
+		if err == nil {
+			if r.Body.Close(); r.StatusCode != http.StatusOK {
+				err = errors.New(r.Status)
+			}
+		}
+		if n++; err == nil {
+			n = 0
+			w.unanswered.Store(nil)
+		}
+		if n >= maxUnanswered {
+			err = fmt.Errorf("reviews get no answer: %w", err)
+			w.unanswered.Store(&err)
+		}
+	}
+}
+
+// quiet limits the rate of an HTTP server's log lines, because clients cause them as often as they
+// like.
+type quiet struct {
+	note func(string)
+	mu   sync.Mutex
+	last time.Time
+	held int // lines since then
+}
+
+// noteEvery is the minimum time between two notes.
+const noteEvery = 10 * time.Second
+
+func quietLog(note func(string)) *log.Logger { return log.New(&quiet{note: note}, "", 0) }
+
+func (q *quiet) Write(line []byte) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now := time.Now(); now.Sub(q.last) < noteEvery {
+		q.held++
+	} else {
+		text := strings.TrimSpace(string(line))
+		if q.held > 0 {
+			text += fmt.Sprintf(" (and %d more before)", q.held)
+		}
+		q.last, q.held = now, 0
+		q.note(text)
+	}
+	return len(line), nil
 }

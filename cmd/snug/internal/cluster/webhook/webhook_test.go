@@ -53,7 +53,7 @@ func TestHandler(t *testing.T) {
 		{"a pod", "POST", FitByPod, question, 200, `"patchType":"JSONPatch"`},
 		{"by its namespace", "POST", FitByNamespace + "?timeout=2s", strings.Replace(question, `"snug.dev/inject":"enabled"`, "", 1), 200, `"patchType":"JSONPatch"`},
 		{"not by its namespace", "POST", FitByPod, strings.Replace(question, `"snug.dev/inject":"enabled"`, "", 1), 200, `"allowed":true}`},
-		{"not a resize", "POST", Resize, question, 200, `"allowed":true}`},
+		{"not a new pod", "POST", FitByPod, strings.Replace(question, "CREATE", "UPDATE", 1), 200, `"allowed":true}`},
 		{"nonsense", "POST", FitByPod, "nonsense", 200, `"allowed":true,"warnings":["snug`},
 		{"another method", "GET", FitByPod, "", 405, ""},
 		{"another path", "POST", "/", question, 404, ""},
@@ -82,9 +82,9 @@ func TestHandler(t *testing.T) {
 	w.State().ServeHTTP(state, httptest.NewRequest("GET", "/metrics", nil))
 	for _, want := range []string{
 		`snug_webhook_reviews_total{outcome="patched",path="fit/pod"} 2`, `snug_webhook_reviews_total{outcome="opted_out",path="fit/pod"} 1`,
-		`snug_webhook_reviews_total{outcome="unreadable",path="fit/pod"} 1`, `snug_webhook_reviews_total{outcome="other",path="resize"} 1`,
+		`snug_webhook_reviews_total{outcome="unreadable",path="fit/pod"} 1`, `snug_webhook_reviews_total{outcome="other",path="fit/pod"} 1`,
 		`snug_webhook_refused_total{path="fit/pod",reason="large"} 1`, `snug_webhook_refused_total{path="fit/pod",reason="cut"} 1`,
-		`snug_webhook_refused_total{path="resize",reason="busy"} 0`, `snug_webhook_review_duration_seconds_count{path="fit/pod"} 4`,
+		`snug_webhook_refused_total{path="fit/namespace",reason="busy"} 0`, `snug_webhook_review_duration_seconds_count{path="fit/pod"} 5`,
 	} {
 		if !strings.Contains(state.Body.String(), want+"\n") {
 			t.Errorf("no %s", want)
@@ -237,7 +237,7 @@ func TestRegister(t *testing.T) {
 		"default":    {"", service},
 		"all":        {"inject: all\nexclude: {namespaces: [infra]}", service},
 		"url":        {"", Place{URL: "https://127.0.0.1:9443"}},
-		"everywhere": {"inject: all\nexclude: {namespaces: []}\nresize: off", Place{URL: "https://127.0.0.1:9443"}},
+		"everywhere": {"inject: all\nexclude: {namespaces: []}", Place{URL: "https://127.0.0.1:9443"}},
 		"labelled":   {"exclude: {namespaces: []}", Place{URL: "https://127.0.0.1:9443"}},
 	} {
 		got := []byte(Register(configured(t, c.config), "snug-webhook", c.at))
@@ -276,12 +276,9 @@ func TestRegister(t *testing.T) {
 				}
 			}
 		}
-		n := 4
-		if c := configured(t, c.config); c.All {
+		n := 2
+		if configured(t, c.config).All {
 			n++ // for namespaces without the label
-			if c.Resize == policy.Off {
-				n -= 2
-			}
 		}
 		if len(names) != n {
 			t.Errorf("%s: %v", file, names)
@@ -318,40 +315,29 @@ func TestSelectors(t *testing.T) {
 	for _, config := range []string{"", "inject: all", "exclude: {namespaces: []}", "exclude: {namespaces: [infra]}"} {
 		c := configured(t, config)
 		dec := yaml.NewDecoder(strings.NewReader(Register(c, "snug-webhook", Place{Namespace: "snug", Service: "s"})))
-		var entries [2][]struct { // for new pods, and for resizes
-			Name      string
-			Object    selector `yaml:"objectSelector"`
-			Namespace selector `yaml:"namespaceSelector"`
+		var registered struct {
+			Webhooks []struct {
+				Name      string
+				Object    selector `yaml:"objectSelector"`
+				Namespace selector `yaml:"namespaceSelector"`
+			}
 		}
-		for i := range entries {
-			var node struct{ Webhooks yaml.Node }
-			if err := dec.Decode(&node); err != nil {
-				t.Fatal(err)
-			}
-			if err := node.Webhooks.Decode(&entries[i]); err != nil {
-				t.Fatal(err)
-			}
+		if err := dec.Decode(&registered); err != nil {
+			t.Fatal(err)
 		}
 		for _, namespace := range []string{"web", "infra", "snug"} {
 			for _, pod := range words {
 				for _, its := range words {
 					about := policy.Pod{Namespace: namespace, Labels: labels("p", pod), NamespaceLabels: labels(namespace, its)}
 					in, _ := c.OptedIn(&about)
-					word := pod
-					if pod == "nothing" {
-						word = its
+					n := 0
+					for _, e := range registered.Webhooks {
+						if matches(e.Object, about.Labels) && matches(e.Namespace, about.NamespaceLabels) {
+							n++
+						}
 					}
-					excluded := namespace == "snug" || slices.Contains(c.Namespaces, namespace)
-					for i, want := range []bool{in && !excluded, word != policy.Disabled && !excluded} {
-						n := 0
-						for _, e := range entries[i] {
-							if matches(e.Object, about.Labels) && matches(e.Namespace, about.NamespaceLabels) {
-								n++
-							}
-						}
-						if n > 1 || n == 1 != want {
-							t.Errorf("%q: a pod of %q in %s of %q is matched by %d of %v", config, pod, namespace, its, n, entries[i])
-						}
+					if want := in && namespace != "snug" && !slices.Contains(c.Namespaces, namespace); n > 1 || n == 1 != want {
+						t.Errorf("%q: a pod of %q in %s of %q is matched by %d of %v", config, pod, namespace, its, n, registered)
 					}
 				}
 			}

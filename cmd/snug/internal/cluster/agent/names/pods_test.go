@@ -169,7 +169,7 @@ func TestPodsResumed(t *testing.T) {
 		if waits = append(waits, d); len(waits) == 6 {
 			s.set(0, 0)
 		}
-		return pause(ctx, time.Millisecond)
+		return Pause(ctx, time.Millisecond)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan bool)

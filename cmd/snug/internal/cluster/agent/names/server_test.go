@@ -156,7 +156,7 @@ func nextNote(t *testing.T, notes <-chan string) string {
 
 // withShortPauses makes n pause for a millisecond.
 func withShortPauses(n *Pods) *Pods {
-	n.pause = func(ctx context.Context, _ time.Duration) error { return pause(ctx, time.Millisecond) }
+	n.pause = func(ctx context.Context, _ time.Duration) error { return Pause(ctx, time.Millisecond) }
 	return n
 }
 

@@ -6,14 +6,16 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/names"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
 )
 
 // What a scan reads of processes is bounded for each process, for each pod and in all: a process cannot make a scan
-// long, and pods cannot take the scan from each other. A Go process that is known costs little, so it is only part of the sum
-// of its pod, and its figures are as old as the last scan whatever other pods do.
+// long, and pods cannot take the scan from each other. A Go process that is known costs little, so it is only part of
+// the sum of its pod, and its figures are as old as the last scan whatever other pods do.
 
 const (
 	// podPart is the part of a scan's budget that a pod has, or a cgroup outside of pods.
@@ -27,7 +29,8 @@ const (
 var (
 	// sumOfLooks is for new processes, and the libraries that a process has mapped: less than a second of CPU time.
 	sumOfLooks = proc.Amount{Bytes: 512 << 20, Calls: 1 << 18, Time: proc.OneLook.Time * 10}
-	// knownLook is for a process that is known to be Go, knownPart for all of a pod. Such a look usually takes some kilobytes.
+	// knownLook is for a process that is known to be Go, knownPart for all of a pod. Such a look usually takes some
+	// kilobytes.
 	knownLook = proc.Amount{Bytes: 16 << 20, Calls: 1 << 12, Time: proc.OneLook.Time}
 	knownPart = proc.Amount{Bytes: 64 << 20, Calls: 1 << 15, Time: proc.OneLook.Time * 10}
 	// heapLook is for a heap profile, of which there is one in heapPace: it is no part of a sum either.
@@ -98,4 +101,48 @@ func inTurn(list []proc.Entry, first int) []proc.Entry {
 		return list
 	}
 	return append(slices.Clone(list[i:]), list[:i]...)
+}
+
+// pacer limits work to a share of one CPU, so that other programs on the node need not wait.
+type pacer struct {
+	share float64 // of one CPU, 0 to 1; 0 = no bound
+	since time.Duration
+	begun bool
+	at    time.Time // when the CPU time was last read
+	// For tests; nil = the process's own CPU time, and sleep.
+	cpu   func() time.Duration
+	sleep func(context.Context, time.Duration) error
+}
+
+// stint is the CPU time between two pauses: a few time slices of the scheduler, and far above
+// the cost of a sleep.
+const stint = 20 * time.Millisecond
+
+// rest sleeps if a stint is used up. It returns the error of ctx.
+func (p *pacer) rest(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p.share <= 0 || p.share >= 1 {
+		return nil
+	}
+	cpu, sleep := p.cpu, p.sleep
+	if cpu == nil {
+		now := time.Now() // costs less than the CPU time, which two Ps use up no faster than this
+		if p.begun && now.Sub(p.at) < stint/2 {
+			return nil
+		}
+		p.at, cpu, sleep = now, proc.CPUTime, names.Pause
+	}
+	now := cpu()
+	if !p.begun {
+		p.begun, p.since = true, now
+	}
+	took := now - p.since
+	if took < stint {
+		return nil
+	}
+	err := sleep(ctx, time.Duration(float64(took)*(1/p.share-1)))
+	p.since = cpu()
+	return err
 }

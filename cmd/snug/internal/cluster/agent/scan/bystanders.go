@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/names"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/podid"
 	"github.com/snug-go/snug/cmd/snug/internal/diagnose/observe"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
@@ -112,7 +113,7 @@ func (s *Scanner) withoutGo(members map[string][]*process, now time.Time) []find
 		}
 		if n, ok := s.opts.Names.Lookup(b.at.PodUID, b.at.ContainerID); ok && n.Container != "" {
 			list = append(list, finding.OtherContainer{
-				ContainerNames: n.Document(), PodUID: text(b.at.PodUID), ID: text(b.at.ContainerID),
+				ContainerNames: n.Document(), PodUID: names.Text(b.at.PodUID), ID: names.Text(b.at.ContainerID),
 			})
 		}
 	}
@@ -194,7 +195,7 @@ func (s *Scanner) unsupported() []finding.UnsupportedHere {
 			continue
 		}
 		at := podid.Parse(s.groupOf(pid))
-		u := finding.UnsupportedHere{PodUID: text(at.PodUID), ID: text(at.ContainerID), Unsupported: *o.beside}
+		u := finding.UnsupportedHere{PodUID: names.Text(at.PodUID), ID: names.Text(at.ContainerID), Unsupported: *o.beside}
 		if s.opts.Names != nil && at.PodUID != "" {
 			if n, ok := s.opts.Names.Lookup(at.PodUID, at.ContainerID); ok {
 				u.ContainerNames = n.Document()

@@ -57,7 +57,6 @@ func TestGroupLimits(t *testing.T) {
 		if l == nil || l.CPU.Quota != limits.Of(want.cores) || l.Memory.Current != limits.Of(want.current) || l.CPU.Weight != limits.Of(39) {
 			t.Errorf("read %d: %+v, want %+v", i, l, want)
 		}
-		n.Begin(i + 1)
 		put("200000", strconv.Itoa(i/2+2))
 	}
 }

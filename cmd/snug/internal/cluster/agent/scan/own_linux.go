@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownBytes returns an upper bound of this process's memory that cannot be reclaimed, with the kernel's for its open files;
-// 0 = unknown.
+// ownBytes returns an upper bound of this process's memory that cannot be reclaimed, with the kernel's for its open
+// files; 0 = unknown.
 func ownBytes() int64 {
 	var size, resident, shared int64
 	text, _ := os.ReadFile("/proc/self/statm")

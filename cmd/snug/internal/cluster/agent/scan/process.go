@@ -97,7 +97,8 @@ func (e *process) settle(l *limits.Limits, over time.Duration) {
 		e.last.Limits, e.shared = observe.OnCPUs(l, e.last.Go.CPUs), l
 	}
 	// Findings follow what happened in the window, and what is kept may be of one that began earlier.
-	if !same || e.last.Go != e.prev.Go || now.Sub(e.active) <= over || len(e.moments) > 0 && e.moments[0].at.Before(e.active) {
+	recent := now.Sub(e.active) <= over || len(e.moments) > 0 && e.moments[0].at.Before(e.active)
+	if !same || recent || e.last.Go != e.prev.Go {
 		e.kept, e.box, e.full = nil, nil, nil
 	}
 	if l != nil {

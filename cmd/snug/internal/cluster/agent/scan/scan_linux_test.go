@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/names"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/snapshot"
 	"github.com/snug-go/snug/cmd/snug/internal/process/goproc"
 	"github.com/snug-go/snug/cmd/snug/internal/report/finding"
@@ -461,7 +462,7 @@ func TestPacer(t *testing.T) {
 	if err := free.rest(ctx); err != context.Canceled {
 		t.Error(err)
 	}
-	if err := pause(ctx, time.Hour); err != context.Canceled {
+	if err := names.Pause(ctx, time.Hour); err != context.Canceled {
 		t.Error(err)
 	}
 }

@@ -112,8 +112,8 @@ func (s *scrape) container(c *finding.Container, own []promtext.Label) {
 	if p.Aware != nil {
 		aware = map[bool]string{true: "true", false: "false"}[*p.Aware]
 	}
-	s.with(own, "snug_go_container_info", 1,
-		p.GoVersion.N, snapshot.Word(p.Line), aware, p.GOMAXPROCSSource.N, snapshot.Word(p.SetLimit), snapshot.Word(c.Workload))
+	s.with(own, "snug_go_container_info", 1, p.GoVersion.N, snapshot.Word(p.Line), aware,
+		p.GOMAXPROCSSource.N, snapshot.Word(p.SetLimit), snapshot.Word(c.Workload))
 	s.labelled("snug_go_container_processes", float64(len(c.Processes)), labels)
 	s.when(own, "snug_go_container_start_time_seconds", p.Started)
 	s.when(own, "snug_go_container_resized_timestamp_seconds", p.QuotaChanged, "cpu")
@@ -194,13 +194,6 @@ func (s *scrape) workload(w *needs.Workload) {
 	}
 }
 
-func flag(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
-}
-
 // unsupported counts the processes with Go that is not read, by container.
 func (s *scrape) unsupported(all []finding.UnsupportedHere) {
 	var of [][5]string
@@ -231,7 +224,8 @@ func labelValues(n *finding.ContainerNames, podUID, containerID *string) [5]stri
 	}
 	const short = 12 // as container runtimes show an id; it is in every series
 	id := snapshot.Word(containerID)
-	return [5]string{snapshot.Word(n.Namespace), snapshot.Word(n.Pod), snapshot.Word(n.Name), snapshot.Word(podUID), id[:min(short, len(id))]}
+	word := snapshot.Word
+	return [5]string{word(n.Namespace), word(n.Pod), word(n.Name), word(podUID), id[:min(short, len(id))]}
 }
 
 // later reports whether the first process of c started after that of other.

@@ -5,8 +5,11 @@ package serve
 import (
 	"bufio"
 	"bytes"
+	_ "embed"
 	"math"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/agent/snapshot"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/needs"
@@ -115,7 +118,11 @@ func (s *scrape) samples(page *promtext.Page, m int) {
 // sample collects the agent's own series, and the containers by their labels.
 func (s *scrape) sample(from *snapshot.Snapshot, o *Options) (labels [][5]string, of map[[5]string]*finding.Container) {
 	s.number("snug_agent_scans_total", float64(from.Scans))
-	s.number("snug_agent_memory_read", flag(!o.Outside))
+	read := 1.0
+	if o.Outside {
+		read = 0
+	}
+	s.number("snug_agent_memory_read", read)
 	d := from.Node
 	if d == nil {
 		return nil, nil
@@ -168,3 +175,44 @@ func (s *scrape) sample(from *snapshot.Snapshot, o *Options) (labels [][5]string
 	slices.SortFunc(labels, byLabels)
 	return labels, of
 }
+
+// containerLabels are the labels of a container's series: its names, or if these are unknown
+// its pod's UID and the beginning of its own id, which changes at each restart. Unknown labels are empty, which
+// to Prometheus means absent. No part of a command line or an environment is ever a label.
+var containerLabels = [...]string{"namespace", "pod", "container", "pod_uid", "container_id"}
+
+// family describes a metric.
+type family struct {
+	name, help string
+	kind       promtext.Type
+	labels     []string // in addition to those of the container
+}
+
+// table has a line for each metric. To add one, add a line, and use its name.
+//
+//go:embed metrics.txt
+var table string
+
+// families returns all metrics, in the order of the page.
+var families = sync.OnceValue(func() []family {
+	var all []family
+	for line := range strings.Lines(table) {
+		if word := strings.SplitN(strings.TrimSpace(line), " ", 4); word[0] != "#" {
+			f := family{name: word[0], kind: promtext.Type(word[1]), help: word[3]}
+			if word[2] != "-" {
+				f.labels = strings.Split(word[2], ",")
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+})
+
+// places has the indices of families by name.
+var places = sync.OnceValue(func() map[string]int {
+	all := map[string]int{}
+	for i, f := range families() {
+		all[f.name] = i
+	}
+	return all
+})

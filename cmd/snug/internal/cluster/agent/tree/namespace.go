@@ -134,7 +134,9 @@ func inTree(text string, views []view) string {
 		id, rest, _ := strings.Cut(line, ":")
 		controllers, group, ok := strings.Cut(strings.TrimSuffix(rest, "\n"), ":")
 		first, _, _ := strings.Cut(controllers, ",")
-		i := slices.IndexFunc(views, func(v view) bool { return !v.V1 && controllers == "" || v.V1 && first != "" && v.has(first) })
+		i := slices.IndexFunc(views, func(v view) bool {
+			return !v.V1 && controllers == "" || v.V1 && first != "" && v.has(first)
+		})
 		if !ok || i < 0 {
 			b.WriteString(line)
 			continue

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Node is a file system to read limits in, for an agent whose own /sys/fs/cgroup is not the
@@ -28,11 +29,10 @@ import (
 // If the agent has its own cgroup namespace, views map its paths to those of the node.
 type Node struct {
 	root   *os.Root
-	top    *os.File // the same directory
-	mounts []byte   // the text of proc/1/mountinfo
-	views  []view   // none if the agent's cgroup namespace shows the paths of the node
-
-	shelf
+	top    *os.File               // the same directory
+	mounts []byte                 // the text of proc/1/mountinfo
+	views  []view                 // none if the agent's cgroup namespace shows the paths of the node
+	files  map[string]*sharedFile // open ones below sys, by name
 }
 
 const cgroupDir = "sys/fs/cgroup"
@@ -48,7 +48,7 @@ func Open(dir string) (*Node, error) {
 		root.Close()
 		return nil, err
 	}
-	n := &Node{root: root, top: top, shelf: shelf{files: map[string]*sharedFile{}}}
+	n := &Node{root: root, top: top, files: map[string]*sharedFile{}}
 	entries, err := fs.ReadDir(n, cgroupDir)
 	if err != nil {
 		n.Close()
@@ -136,7 +136,7 @@ func (n *Node) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := (&sharedFile{on: &n.shelf, name: file, file: f}).user()
+	own := (&sharedFile{on: n, name: file, file: f}).user()
 	if _, bad := strconv.Atoi(pid); bad != nil || file != "cgroup" || len(n.views) == 0 {
 		return own, nil
 	}
@@ -161,7 +161,7 @@ func (n *Node) regular(name string) (fs.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return n.share(&sharedFile{on: &n.shelf, name: name, file: f}), nil
+		return n.share(&sharedFile{on: n, name: name, file: f}), nil
 	}
 	f, err := n.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -178,7 +178,7 @@ func (n *Node) regular(name string) (fs.File, error) {
 	if info.IsDir() {
 		return f, nil
 	}
-	return n.share(&sharedFile{on: &n.shelf, name: name, file: f}), nil
+	return n.share(&sharedFile{on: n, name: name, file: f}), nil
 }
 
 // memFile is a file in memory. It has no ReadAt, so a reader opens it again for new contents.
@@ -201,8 +201,98 @@ func (noStatus) Stat() (fs.FileInfo, error)        { return memInfo{"status"}, n
 // Files returns the number of files that are open below sys.
 func (n *Node) Files() int { return len(n.files) }
 
-// Begin begins a scan, by its number: in a scan a file that several have open is read once.
-func (n *Node) Begin(scan int) { n.scan = scan }
-
 // Place returns the text of a process's /proc/PID/cgroup, as this process sees it, with the paths of the node.
 func (n *Node) Place(text string) string { return inTree(text, n.views) }
+
+// share keeps a file for more users than the one that it returns.
+func (n *Node) share(f *sharedFile) *sharer {
+	n.files[f.name] = f
+	return f.user()
+}
+
+// sharedFile is a file of a node's tree that several groups may have open: the limits of a container
+// are also those of the groups above it, which are the same for many. It is open once.
+type sharedFile struct {
+	on   *Node
+	name string
+	file interface {
+		io.ReaderAt
+		io.Closer
+	}
+	users int
+}
+
+// user returns one more user of the file.
+func (f *sharedFile) user() *sharer {
+	f.users++
+	return &sharer{of: f}
+}
+
+// forget makes the next user open the file anew.
+func (f *sharedFile) forget() {
+	if f.on.files[f.name] == f {
+		delete(f.on.files, f.name)
+	}
+}
+
+// sharer is a user of a sharedFile.
+type sharer struct {
+	of  *sharedFile
+	off int64 // of Read
+}
+
+// ReadAt returns io.EOF with fewer bytes than asked for, also where the kernel returns the rest
+// at the next call.
+func (s *sharer) ReadAt(b []byte, off int64) (n int, err error) {
+	if s.of == nil {
+		return 0, fs.ErrClosed
+	}
+	n, err = s.of.file.ReadAt(b, off)
+	switch {
+	case err != nil && err != io.EOF:
+		s.of.forget() // its group was removed, and there may be another by that name
+	case n < len(b):
+		err = io.EOF
+	default:
+		err = nil
+	}
+	return n, err
+}
+
+func (s *sharer) Read(b []byte) (int, error) {
+	n, err := s.ReadAt(b, s.off)
+	if s.off += int64(n); n > 0 && err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+func (s *sharer) Stat() (fs.FileInfo, error) {
+	if s.of == nil {
+		return nil, fs.ErrClosed
+	}
+	return memInfo{s.of.name}, nil
+}
+
+// Close closes the file with its last user.
+func (s *sharer) Close() error {
+	f := s.of
+	if f == nil {
+		return fs.ErrClosed
+	}
+	s.of = nil
+	if f.users--; f.users > 0 {
+		return nil
+	}
+	f.forget()
+	return f.file.Close()
+}
+
+type memInfo struct{ name string }
+
+func (i memInfo) Name() string     { return i.name }
+func (memInfo) Size() int64        { return 0 }
+func (memInfo) Mode() fs.FileMode  { return 0o444 }
+func (memInfo) ModTime() time.Time { return time.Time{} }
+func (memInfo) IsDir() bool        { return false }
+func (memInfo) Sys() any           { return nil }

@@ -43,7 +43,8 @@ func openProc(name string) (sysFile, error) {
 // forbid it.
 func openBelow(dir *os.File, name string) (f sysFile, err error, ok bool) {
 	const flags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK // a pipe must not block
-	fd, err := unix.Openat2(int(dir.Fd()), name, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(int(dir.Fd()), name, &how)
 	switch {
 	case err == unix.ENOENT:
 		return -1, &fs.PathError{Op: "open", Path: name, Err: err}, true
