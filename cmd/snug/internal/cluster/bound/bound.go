@@ -32,12 +32,13 @@ type Conn struct {
 	client netip.Addr
 	share  *Share
 	rate   *Rate
-	// The rest is for turns: wrote = its handshake is computed; little = reads of little since the last request.
+	// The rest is for turns: wrote = its handshake is computed; works = a request of HTTP/1 is served, whose task has
+	// the turns; little = reads of little since the last request.
 	hellos, fair *Fair
 	turn         turn
 	open         context.Context
 	shut         context.CancelFunc
-	wrote        atomic.Bool
+	wrote, works atomic.Bool
 	little       atomic.Int32
 }
 
@@ -94,7 +95,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if hello {
 		turns = c.hellos
 	}
-	if n > 0 && turns != nil {
+	if n > 0 && turns != nil && !c.works.Load() {
 		ok := c.turn.begin(c.open, turns, c.client, false)
 		if c.open.Err() != nil {
 			c.turn.end()
@@ -197,7 +198,9 @@ func (b *Budget) Requests(next http.Handler) http.Handler {
 		}
 		if c := connOf(r.Context()); c != nil && c.fair != nil {
 			if c.little.Store(0); r.ProtoMajor == 1 {
-				c.turn.end() // else it waits for itself
+				c.works.Store(true) // else it waits for itself
+				defer c.works.Store(false)
+				c.turn.end()
 			}
 			t := &task{ResponseWriter: w, ReadCloser: r.Body, conn: c}
 			defer t.end()

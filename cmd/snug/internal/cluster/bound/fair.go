@@ -187,6 +187,13 @@ func (t *task) Write(p []byte) (int, error) {
 	return t.ResponseWriter.Write(p)
 }
 
+// Rest ends the turn of a request, by its body, before it waits for something else than its client.
+func Rest(body io.ReadCloser) {
+	if t, ok := body.(*task); ok {
+		t.end()
+	}
+}
+
 // Unwrap is for a [http.ResponseController].
 func (t *task) Unwrap() http.ResponseWriter {
 	t.end()

@@ -252,6 +252,7 @@ func (w *Webhook) ask(r *http.Request, memory *bound.Share, answer answering) ([
 	if why != nil {
 		return nil, "", why
 	}
+	bound.Rest(r.Body)
 	leave, ok := w.turns.Take(r.Context(), turnTimeout)
 	if !ok {
 		return nil, "", refusedBusy

@@ -42,6 +42,7 @@ type budgets struct {
 	ctx   context.Context
 	share               // of processes of which more may be read than of one that is known
 	known share         // of those that are
+	files share         // of the pages of files of those that are
 	gaps  []finding.Gap // names processes that were skipped
 	late  int           // the first process for which nothing was left of the sum; 0 = there was enough
 }
@@ -71,6 +72,7 @@ func budgetsOf(ctx context.Context, whole bool) budgets {
 	return budgets{
 		ctx: ctx, share: share{proc.NewBudget(ctx, sum, nil), part, map[string]*proc.Budget{}},
 		known: share{nil, knownPart, map[string]*proc.Budget{}}, gaps: []finding.Gap{},
+		files: share{proc.NewBudget(ctx, knownPart, nil), knownPart, map[string]*proc.Budget{}},
 	}
 }
 

@@ -127,7 +127,7 @@ func TestFilesInTurn(t *testing.T) {
 	e := a.known[c.pid()]
 	for _, known := range []float64{0, 5} {
 		e.files, e.code = known, known
-		a.budgets.known.pods[e.pod] = spent(t)
+		a.budgets.files.pods[e.pod] = spent(t)
 		if a.lookAtFiles(e); e.files != known || e.code != known || !e.filesAt.IsZero() {
 			t.Errorf("%v: %v of files, %v of code, read %v", known, e.files, e.code, e.filesAt)
 		}

@@ -327,7 +327,7 @@ func (s *Scanner) note(e *process, g *goproc.Facts) {
 // lookAtFiles reads the resident pages of files: often at the start, then rarely, because they hardly change.
 func (s *Scanner) lookAtFiles(e *process) {
 	if at := e.last.At; at.Sub(e.filesAt) >= e.filesFor {
-		p, err := proc.OpenWithin(e.last.Go.Pid, s.budgets.known.look(s.budgets.ctx, proc.OneLook, e.pod))
+		p, err := proc.OpenWithin(e.last.Go.Pid, s.budgets.files.look(s.budgets.ctx, proc.OneLook, e.pod))
 		if err != nil {
 			return // it ended meanwhile
 		}

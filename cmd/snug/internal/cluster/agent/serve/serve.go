@@ -27,6 +27,8 @@ import (
 )
 
 const (
+	// maxWait bounds the wait for a turn; an answer that says so must be written within writeTimeout.
+	maxWait = 3 * time.Second
 	// readTimeout and writeTimeout bound a request, idleTimeout an unused connection.
 	readTimeout, writeTimeout, idleTimeout = 5 * time.Second, 5 * time.Second, 2 * time.Minute
 	// maxHeaderBytes bounds the header of a request.
@@ -95,7 +97,7 @@ func (s *Server) Handler() http.Handler {
 	s.rate.Share, s.rate.Burst = clientShare, clientBurst
 	answers := func(made func(*http.Request) answer) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			leave, ok := turns.Take(r.Context(), writeTimeout)
+			leave, ok := turns.Take(r.Context(), maxWait)
 			if !ok {
 				notNow("too many requests at the same time").write(w)
 				return
