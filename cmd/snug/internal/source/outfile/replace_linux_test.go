@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,6 +38,16 @@ func TestMain(m *testing.M) {
 	case "chroot": // DIR
 		if err = errors.Join(syscall.Chroot(args), os.Chdir("/")); err == nil {
 			err = errors.Join(Replace("new", []byte("text")), Replace("old", []byte("text")))
+		}
+	case "together": // DIR NAME
+		dir, name, _ := strings.Cut(args, " ")
+		err = errors.Join(syscall.Chroot(dir), os.Chdir("/"))
+		for i := 0; i < 200 && err == nil; i++ {
+			text := strings.Repeat(name, 20000+i)
+			err = Replace(name, []byte(text))
+			if got, _ := os.ReadFile(name); err == nil && string(got) != text {
+				err = fmt.Errorf("%s holds %.10q", name, got)
+			}
 		}
 	case "exchange": // DIR: until it is killed
 		exchange(args)
@@ -398,6 +409,25 @@ func TestWithoutProc(t *testing.T) {
 		}
 	}
 	if all := names(t, dir); len(all) != 2 {
+		t.Errorf("%q", all)
+	}
+}
+
+// TestTogether: where files have no name at first, several that replace files of one directory at the same moment
+// take no file of each other.
+func TestTogether(t *testing.T) {
+	root(t)
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			if out, err := asChild(fmt.Sprintf("together %s file%d", dir, i)).CombinedOutput(); err != nil {
+				t.Errorf("%v, %s", err, out)
+			}
+		})
+	}
+	all.Wait()
+	if all := names(t, dir); len(all) != 4 {
 		t.Errorf("%q", all)
 	}
 }

@@ -3,6 +3,7 @@
 package outfile
 
 import (
+	"cmp"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -34,16 +35,24 @@ func (p *place) create(old fs.FileInfo) (f *temp, err error) {
 		err = fs.ErrNotExist // without /proc it could not be given a name
 	}
 	if err != nil {
-		err = f.named(func(name string) (err error) {
-			f.File, err = p.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-			return err
+		return f, f.named(func(name string) (err error) {
+			if f.File, err = p.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
+				return err
+			}
+			// Until it is locked, another process takes it for one that was left, and removes it.
+			info, err := f.Stat()
+			if err != nil || f.lock() == unix.EWOULDBLOCK || !p.has(name, info) {
+				f.Close()
+				return cmp.Or(err, error(unix.EEXIST))
+			}
+			return nil
 		})
 	}
-	if err == nil {
-		_ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}
-	return f, err
+	_ = f.lock()
+	return f, nil
 }
+
+func (f *temp) lock() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
 func (f *temp) self() string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
@@ -106,7 +115,7 @@ func (f *temp) put(_ *os.File, old fs.FileInfo) (err error) {
 			err = f.named(f.link)
 		}
 		if err == nil {
-			if err = unix.Renameat(p.dir, f.name, p.dir, p.base); err == nil {
+			if err = f.rename(old == nil); err == nil {
 				f.name = ""
 			}
 		}
@@ -117,6 +126,21 @@ func (f *temp) put(_ *os.File, old fs.FileInfo) (err error) {
 		dir.Close()
 	}
 	return err
+}
+
+// rename gives the file the name of the place. If it is new there, nothing may have come meanwhile; file systems
+// without RENAME_NOREPLACE cannot tell.
+func (f *temp) rename(isNew bool) error {
+	if p := f.p; isNew {
+		switch err := unix.Renameat2(p.dir, f.name, p.dir, p.base, unix.RENAME_NOREPLACE); err {
+		case unix.EEXIST:
+			return errMeanwhile
+		case unix.EINVAL, unix.ENOSYS:
+		default:
+			return err
+		}
+	}
+	return unix.Renameat(f.p.dir, f.name, f.p.dir, f.p.base)
 }
 
 // discard closes the file, and removes it if it has not taken its place.
