@@ -3,9 +3,11 @@
 package goproc
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/snug-go/snug/cmd/snug/internal/process/gobin"
 	"github.com/snug-go/snug/cmd/snug/internal/process/proc"
@@ -42,15 +44,15 @@ type alone struct {
 // Guest returns the first Go code in the files that a process has mapped beside its executable, or the
 // executable itself if gccgo built it. A file without section headers is not recognised. If a process of the
 // same executable had just as many bytes of code mapped and no Go among it, Guest reads nothing more. The error is that
-// of the budget: whether there is such code is unknown.
+// of the budget, or of a read that failed: whether there is such code is unknown.
 func (c *Cache) Guest(p *proc.Process) (Guest, error) {
 	exe, _, err := p.Exe()
 	if err != nil {
-		return Guest{}, nil
+		return Guest{}, failed(err)
 	}
 	id, err := p.ExeID()
 	if err != nil {
-		return Guest{}, nil
+		return Guest{}, failed(err)
 	}
 	key := alone{id, proc.CodeOf(p.Pid())}
 	c.mu.Lock()
@@ -65,15 +67,16 @@ func (c *Cache) Guest(p *proc.Process) (Guest, error) {
 		return Guest{}, err
 	}
 	if err != nil {
-		return Guest{}, p.Budget().Over()
+		return Guest{}, cmp.Or(p.Budget().Over(), failed(err))
 	}
 	all := true
+	var unread error
 	for _, o := range objects {
-		g, read := c.guest(p, o)
+		g, err := c.guest(p, o)
 		if err := p.Budget().Over(); err != nil {
 			return Guest{}, err
 		}
-		all = all && read
+		all, unread = all && err == nil, cmp.Or(unread, failed(err))
 		// The executable is no guest of its own, unless no Go that snug reads built it.
 		if g.Path != "" && (o.Path != exe || g.Gccgo) {
 			return g, nil
@@ -85,27 +88,36 @@ func (c *Cache) Guest(p *proc.Process) (Guest, error) {
 		makeRoom(c.alone, maxPrograms)
 		c.alone[key] = true
 	}
-	return Guest{}, nil
+	return Guest{}, unread
+}
+
+// failed returns an error that has a number of the kernel. Other errors are facts: the process ended, there is no such
+// file, its owner may not be asked, it is no program.
+func failed(err error) error {
+	if _, ok := errors.AsType[syscall.Errno](err); ok {
+		return err
+	}
+	return nil
 }
 
 // guest looks at one file. It is cached by its path and number, because most processes map the same
-// few libraries. read is false if it could not be read.
-func (c *Cache) guest(p *proc.Process, o proc.Object) (g Guest, read bool) {
+// few libraries.
+func (c *Cache) guest(p *proc.Process, o proc.Object) (g Guest, err error) {
 	key := o.ID + " " + o.Path
 	c.mu.Lock()
 	g, known := c.objects[key]
 	c.mu.Unlock()
 	if known {
-		return g, true
+		return g, nil
 	}
 	f, err := p.OpenObject(o)
 	if err != nil {
-		return Guest{}, false
+		return Guest{}, err
 	}
 	defer f.Close()
 	e, err := ReadExeAt(f)
-	if err != nil || p.Budget().Over() != nil {
-		return Guest{}, false
+	if err = cmp.Or(err, p.Budget().Over()); err != nil {
+		return Guest{}, err
 	}
 	if e.IsGo || e.Gccgo() {
 		g = Guest{Path: o.Path, Version: e.GoVersion, Gccgo: !e.IsGo}
@@ -114,7 +126,7 @@ func (c *Cache) guest(p *proc.Process, o proc.Object) (g Guest, read bool) {
 	defer c.mu.Unlock()
 	makeRoom(c.objects, maxPrograms)
 	c.objects[key] = g
-	return g, true
+	return g, nil
 }
 
 // gccgoBuilt ends What of a program or library that gccgo built.

@@ -3,10 +3,12 @@
 package goproc
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,6 +74,17 @@ func TestGuest(t *testing.T) {
 			if got, err := files.Guest(p); got != want || err != nil {
 				t.Errorf("%s: %+v, %v, want %+v", c.lib, got, err, want)
 			}
+		}
+		var room, none syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &room); err != nil {
+			t.Fatal(err)
+		}
+		none.Max = room.Max
+		syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none)
+		got, err := NewCache("").Guest(p)
+		syscall.Setrlimit(syscall.RLIMIT_NOFILE, &room)
+		if got != (Guest{}) || !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("%s: without descriptors: %+v, %v", c.lib, got, err)
 		}
 		if n := len(files.alone); n > 0 != (c.text == "") {
 			t.Errorf("%s: %d programs without Go", c.lib, n)
