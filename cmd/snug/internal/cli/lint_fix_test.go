@@ -40,7 +40,7 @@ func TestLintFixLeaves(t *testing.T) {
 			fixPod + "    env:\n    - &g\n      name: GOGC\n      value: \"100\"\n    - name: GOGC\n      value: \"200\"\n" + memlimit + "  - name: b\n    env:\n    - *g\n", "env-duplicate *env-value-type", ""},
 		{"one that makes something worse", "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    image: i\n    resources: {requests: {cpu: 2}}\n    env:\n    - name: GOMEMLIMIT\n      valueFrom:\n        resourceFieldRef: {resource: requests.cpu, divisor: \"1\"}\n    - name: GOGC\n      value: 50\n",
 			"kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: a\n    image: i\n    resources: {requests: {cpu: 2}}\n    env:\n    - name: GOMEMLIMIT\n      valueFrom:\n        resourceFieldRef: {resource: requests.cpu, divisor: \"1\"}\n    - name: GOGC\n      value: \"50\"\n",
-			"reference-wrong-resource *env-value-type", "not fixed, the fix would cause reference-without-request, pod.yaml:11 reference-wrong-resource"},
+			"reference-wrong-resource *env-value-type", "pod.yaml:11: not fixed (reference-wrong-resource): the fix would cause reference-without-request"},
 		{"a bomb of aliases beside it", fixPod + "    env:\n    - name: GOMEMLIMIT\n      value: 512Mi\nx:\n  a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\n" + aliasBomb(), "", "", ""}, // refused whole
 		{"a divisor of nothing", fixPod + "    env:\n    - name: GOMAXPROCS\n      valueFrom:\n        resourceFieldRef:\n          resource: limits.cpu\n          divisor: # later\n" + memlimit + "    args: [$(GOMAXPROCS)]\n",
 			fixPod + "    env:\n    - name: GOMAXPROCS\n      valueFrom:\n        resourceFieldRef:\n          resource: limits.cpu\n          divisor: \"1\" # later\n" + memlimit + "    args: [$(GOMAXPROCS)]\n", "*divisor-missing gomaxprocs-pins", ""},
@@ -110,8 +110,8 @@ func TestLintFixFiles(t *testing.T) {
 		code       int
 	}{
 		{"a file", fixMe, false, fixed, "", message.ExitFine},
-		{"one of two names", fixMe, true, fixMe, "snug: warning: not fixed, it has several hard links, and the others would keep the old text, a.yaml\n", message.ExitFailed},
-		{"packed", packed.String(), false, packed.String(), "snug: warning: not fixed, the file is compressed with gzip, a.yaml:3 gomemlimit-malformed\n", message.ExitFine},
+		{"one of two names", fixMe, true, fixMe, "snug: warning: a.yaml: not fixed: it has several hard links, and the others would keep the old text\n", message.ExitFailed},
+		{"packed", packed.String(), false, packed.String(), "snug: warning: a.yaml:3: not fixed (gomemlimit-malformed): the file is compressed with gzip\n", message.ExitFine},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

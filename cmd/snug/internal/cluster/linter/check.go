@@ -35,8 +35,15 @@ func (l *Linter) Check() {
 	l.batch.Light = true
 	l.result = lint.Worst(l.Manifests(), maxFound)
 	l.batch.Release()
-	if n := l.result.Left; n > 0 {
-		why := units.Plural(n, "more finding") + ", the least severe"
+	n := l.result.Left
+	for i, room := 0, maxFound-len(l.result.Found); i < len(l.Sources); i++ {
+		s := &l.Sources[i]
+		n += max(0, len(s.settings)-room)
+		s.settings = s.settings[:min(room, len(s.settings))]
+		room -= len(s.settings)
+	}
+	if n > 0 {
+		why := "at most " + units.Plural(n, "more finding") + ", the least severe"
 		l.Unknown = append(l.Unknown, finding.Gap{Field: finding.GapKnobs, File: finding.UTF8(l.Sources[0].Path), Why: why})
 	}
 }

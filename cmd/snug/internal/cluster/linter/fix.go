@@ -63,7 +63,7 @@ func (l *Linter) fix() {
 			continue
 		}
 		if notes++; notes <= maxNotes {
-			l.Note("warning: not fixed, %s, %s:%d %s", why, f.Object.File().Name, f.At.Line, f.ID)
+			l.Note("warning: %s:%d: not fixed (%s): %s", f.Object.File().Name, f.At.Line, f.ID, why)
 		}
 	}
 	if notes > maxNotes {

@@ -28,7 +28,7 @@ func TestLintFixMeanwhile(t *testing.T) {
 	}
 	l.Check()
 	got, err := os.ReadFile("a.yaml")
-	if err != nil || string(got) != text+"# and more\n" || !strings.Contains(said.String(), "not fixed, it has changed since it was read, a.yaml") {
+	if err != nil || string(got) != text+"# and more\n" || !strings.Contains(said.String(), "a.yaml: not fixed: it has changed since it was read") {
 		t.Errorf("%v, %q, %q", err, got, said.String())
 	}
 	if d := l.Document(); len(d.Findings) != 1 || d.Findings[0].Fixed || l.Left() == nil {

@@ -5,9 +5,11 @@ package linter
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -31,6 +33,7 @@ func hostile() map[string]string {
 		return text
 	}
 	return map[string]string{
+		variables:            repeat("GOGC=0\n", 37_000),
 		"variables by alias": "kind: List\nitems:\n- kind: Pod\n  spec:\n    containers:\n    - &c\n      name: a\n      env:\n" + each(1500, "      - {name: V%d, value: x}\n") + repeat("    - *c\n", 1500),
 		"pods by alias":      "kind: List\nitems:\n- &p {kind: Pod, spec: {containers: [{name: a, env: [{name: GOGC, value: x}]}]}}\n" + repeat("- *p\n", 20000),
 		"laughs in metadata": bomb(18, 5) + "metadata: *x5\n" + head,
@@ -44,11 +47,13 @@ func hostile() map[string]string {
 	}
 }
 
-// TestMemory: a manifest takes at most 40 MB and 60 times its size, of which the test leaves the collector of a busy
-// machine as much again.
+// variables is the name of what is in 30 files of variables.
+const variables = "files of variables"
+
+// TestMemory: a manifest takes at most 40 MB and 60 times its size.
 func TestMemory(t *testing.T) {
 	if file := os.Getenv("SNUG_TEST_LINT"); file != "" {
-		l := New(Options{Note: func(string, ...any) {}})
+		l := New(Options{Tree: true, Note: func(string, ...any) {}})
 		if err := l.Gather([]string{file}); err != nil {
 			t.Fatal(err)
 		}
@@ -64,23 +69,30 @@ func TestMemory(t *testing.T) {
 		return
 	}
 	for name, text := range hostile() {
-		file := filepath.Join(t.TempDir(), "manifest.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		dir, file, files := t.TempDir(), "manifest.yaml", 1
+		if name == variables {
+			file, files = "%d.env", 30
 		}
-		cmd := exec.Command(os.Args[0], "-test.run=^TestMemory$")
-		cmd.Env = append(os.Environ(), "SNUG_TEST_LINT="+file)
-		out, err := cmd.CombinedOutput()
-		var peak, findings int64
-		if _, scan := fmt.Sscanf(string(out), "peak %d %d", &peak, &findings); err != nil || scan != nil {
-			t.Errorf("%s: %v\n%s", name, err, out)
-			continue
+		for i := range files {
+			if err := os.WriteFile(filepath.Join(dir, strings.Replace(file, "%d", strconv.Itoa(i), 1)), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-		bound := int64(40e6 + 60*len(text))
-		peak <<= 10
-		t.Logf("%-22s %7d bytes, %5d findings, peak %5.1f MB, bound %5.1f MB", name, len(text), findings, float64(peak)/1e6, float64(bound)/1e6)
-		if peak > 2*bound {
-			t.Errorf("%s: %d bytes with %d findings take %d MB, want at most %d MB", name, len(text), findings, peak/1e6, bound/1e6)
+		size, peak, findings := files*len(text), int64(math.MaxInt64), int64(0)
+		bound := int64(40e6 + 60*size)
+		for try := 0; try < 3 && peak > bound; try++ { // on a busy machine the collector is late
+			cmd := exec.Command(os.Args[0], "-test.run=^TestMemory$")
+			cmd.Env = append(os.Environ(), "SNUG_TEST_LINT="+dir)
+			out, err := cmd.CombinedOutput()
+			var now int64
+			if _, scan := fmt.Sscanf(string(out), "peak %d %d", &now, &findings); err != nil || scan != nil {
+				t.Fatalf("%s: %v\n%s", name, err, out)
+			}
+			peak = min(peak, now<<10)
+		}
+		t.Logf("%-22s %7d bytes, %5d findings, peak %5.1f MB, bound %5.1f MB", name, size, findings, float64(peak)/1e6, float64(bound)/1e6)
+		if peak > bound || findings > maxFound {
+			t.Errorf("%s: %d bytes with %d findings take %d MB, want at most %d MB", name, size, findings, peak/1e6, bound/1e6)
 		}
 	}
 }

@@ -194,7 +194,7 @@ var cycles = lines(`^gc # @[0-9.]+s [0-9]+%(?: \(checking for goroutine leaks\))
 func ParseCycle(line []byte) (c Cycle, ok bool) {
 	if at := bytes.LastIndex(line, []byte(gcWord)); at >= 0 {
 		find(line[at:], 1, gcWord, cycles, func(n []float64) {
-			if ok = n[0] <= maxCount && n[9] >= 1 && n[9] <= maxProcs && n[8] < noGoal; !ok {
+			if ok = n[0] >= 1 && n[0] <= maxCount && n[9] >= 1 && n[9] <= maxProcs && n[8] < noGoal; !ok {
 				return
 			}
 			c = Cycle{Number: uint32(n[0]), Stops: [2]float64{n[1] / 1000, n[2] / 1000}, HeapEnd: int64(n[8]) << 20, Procs: int(n[9])}

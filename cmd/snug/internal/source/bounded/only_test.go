@@ -35,7 +35,6 @@ var others = map[string]string{
 	"snug-run/main.go":                     "passes stdin on",
 	"internal/source/govet/fix.go":         "opens for writing, to learn whether it may",
 	"internal/prove/load/child.go":         "stdin is a pipe from snug",
-	"internal/prove/load/command_linux.go": "stdin is a pipe from snug, and files are in /proc",
 	"internal/prove/workload/self.go":      "stdin is a pipe from snug",
 	"internal/prove/workload/http.go":      "stdin is a pipe from snug",
 	"internal/prove/runner/noise.go":       "reads files of /proc",
