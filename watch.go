@@ -134,7 +134,8 @@ type Stats struct {
 	Every   time.Duration `json:"every_ns"`           // from the latest read to the next; 0 with SNUG=off
 	GivenUp []string      `json:"given_up,omitempty"` // knobs that another part of the program changed: "GOMAXPROCS", ...
 	Ended   bool          `json:"ended"`              // it no longer follows, or never did
-	Failure string        `json:"failure,omitempty"`  // a panic's message, or ""; a panic ends following unless a knob was being set
+	// a panic's message, or ""; a panic ends following unless a knob was being set
+	Failure string `json:"failure,omitempty"`
 }
 
 // Stats returns the counts so far. Ended is true for a nil Watcher.
@@ -143,5 +144,6 @@ func (w *Watcher) Stats() Stats {
 		return Stats{Ended: true}
 	}
 	s := w.loop.Stats()
-	return Stats{Polls: s.Polls, Changes: s.Changes, Every: s.Every, GivenUp: s.GivenUp, Ended: s.Ended, Failure: s.Failure}
+	return Stats{Polls: s.Polls, Changes: s.Changes, Every: s.Every, GivenUp: s.GivenUp, Ended: s.Ended,
+		Failure: s.Failure}
 }

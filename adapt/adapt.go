@@ -151,7 +151,8 @@ func (o *Options) input() (plan.Input, *fit.Invalid) {
 	in, bad := common.Input()
 	share := func(field string, x float64) {
 		if bad == nil && x != 0 && !(x >= measure.MinShare && x <= measure.MaxShare) {
-			bad = &fit.Invalid{Field: "adapt.Options." + field, Value: fit.Number(x), Want: "0, or " + fit.Number(measure.MinShare) + " to " + fit.Number(measure.MaxShare)}
+			bad = &fit.Invalid{Field: "adapt.Options." + field, Value: fit.Number(x),
+				Want: "0, or " + fit.Number(measure.MinShare) + " to " + fit.Number(measure.MaxShare)}
 		}
 	}
 	if bad == nil {

@@ -17,9 +17,10 @@ import (
 type Level uint8
 
 const (
-	PressureCalm   Level = iota
-	PressureTight        // the heap may grow by less than 20 %: time to shed load
-	PressureSpiral       // by less than 10 %, and collections take 10 % of the CPU time: the collector is about to take over
+	PressureCalm  Level = iota
+	PressureTight       // the heap may grow by less than 20 %: time to shed load
+	// by less than 10 %, and collections take 10 % of the CPU time: the collector is about to take over
+	PressureSpiral
 )
 
 // String returns "calm", "tight" or "spiral".
@@ -30,10 +31,12 @@ func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // Pressure is a Level with the figures it is based on.
 type Pressure struct {
-	Level         Level                 `json:"level"`
-	EffectiveGOGC limits.Value[float64] `json:"effective_gogc_percent"` // percent that the heap may grow between collections
-	GCShare       limits.Value[float64] `json:"gc_cpu_ratio"`           // of the process's CPU time that collections take, 0 to 1
-	GOMEMLIMIT    limits.Value[int64]   `json:"gomemlimit_bytes"`       // in force, in bytes; none if it is off
+	Level Level `json:"level"`
+	// percent that the heap may grow between collections
+	EffectiveGOGC limits.Value[float64] `json:"effective_gogc_percent"`
+	// of the process's CPU time that collections take, 0 to 1
+	GCShare    limits.Value[float64] `json:"gc_cpu_ratio"`
+	GOMEMLIMIT limits.Value[int64]   `json:"gomemlimit_bytes"` // in force, in bytes; none if it is off
 }
 
 // Verdict says why a process waits, as measured over 10 s.
@@ -69,11 +72,13 @@ type Stats struct {
 // therefore exceed Used, and NonGo is too small by such pages. They are about 1 % of most heaps;
 // 18 % was measured in a program that allocates large buffers and leaves them unwritten.
 type MemoryStats struct {
-	Limit         limits.Value[int64]   `json:"limit_bytes"`            // above it the kernel kills or throttles; none if there is no limit
-	Used          limits.Value[int64]   `json:"used_bytes"`             // charged to the limited group and not reclaimable
-	Go            limits.Value[int64]   `json:"go_bytes"`               // held by the Go runtime
-	NonGo         limits.Value[int64]   `json:"nongo_bytes"`            // Used less Go, at least 0
-	NonGoPeak     limits.Value[int64]   `json:"nongo_peak_bytes"`       // recent peak of NonGo, see Options.Memory; unknown without it
+	// above it the kernel kills or throttles; none if there is no limit
+	Limit limits.Value[int64] `json:"limit_bytes"`
+	Used  limits.Value[int64] `json:"used_bytes"`  // charged to the limited group and not reclaimable
+	Go    limits.Value[int64] `json:"go_bytes"`    // held by the Go runtime
+	NonGo limits.Value[int64] `json:"nongo_bytes"` // Used less Go, at least 0
+	// recent peak of NonGo, see Options.Memory; unknown without it
+	NonGoPeak     limits.Value[int64]   `json:"nongo_peak_bytes"`
 	GOMEMLIMIT    limits.Value[int64]   `json:"gomemlimit_bytes"`       // in force; none if it is off
 	Pressure      Level                 `json:"pressure"`               // calm before the first poll
 	EffectiveGOGC limits.Value[float64] `json:"effective_gogc_percent"` // percent; unknown before the first collection
@@ -81,18 +86,20 @@ type MemoryStats struct {
 
 // GCStats is the garbage collector's part of Stats.
 type GCStats struct {
-	GOGC   limits.Value[int64]   `json:"gogc_percent"` // in force, in percent; none if it is off
-	Share  limits.Value[float64] `json:"cpu_ratio"`    // recent share of the process's CPU time used by collections, 0 to 1
-	Cycles limits.Value[int64]   `json:"cycles"`       // collections since the process started
+	GOGC limits.Value[int64] `json:"gogc_percent"` // in force, in percent; none if it is off
+	// recent share of the process's CPU time used by collections, 0 to 1
+	Share  limits.Value[float64] `json:"cpu_ratio"`
+	Cycles limits.Value[int64]   `json:"cycles"` // collections since the process started
 }
 
 // CPUStats is the CPU part of Stats. Used to Verdict cover the last Window.
 type CPUStats struct {
-	Window     time.Duration         `json:"window_ns"`           // 0 until the first measurement, then about 10 s
-	GOMAXPROCS limits.Value[int64]   `json:"gomaxprocs"`          // in force, in Ps
-	Cores      limits.Value[float64] `json:"cores"`               // CPU time that the process can use, in CPUs
-	Used       limits.Value[float64] `json:"used_cores"`          // cores, on average
-	Throttled  limits.Value[float64] `json:"throttled_ratio"`     // share of the quota's periods that were throttled, 0 to 1
+	Window     time.Duration         `json:"window_ns"`  // 0 until the first measurement, then about 10 s
+	GOMAXPROCS limits.Value[int64]   `json:"gomaxprocs"` // in force, in Ps
+	Cores      limits.Value[float64] `json:"cores"`      // CPU time that the process can use, in CPUs
+	Used       limits.Value[float64] `json:"used_cores"` // cores, on average
+	// share of the quota's periods that were throttled, 0 to 1
+	Throttled  limits.Value[float64] `json:"throttled_ratio"`
 	GoWait     limits.Value[float64] `json:"go_wait_goroutines"`  // goroutines that waited for a P, on average
 	KernelWait limits.Value[float64] `json:"kernel_wait_threads"` // threads that waited for a CPU, on average
 	PerWakeup  limits.Value[float64] `json:"wakeup_wait_seconds"` // seconds that a goroutine waited per wakeup
@@ -111,9 +118,11 @@ func (w *Watcher) Stats() Stats {
 
 func measured(s *follow.Measured) Stats {
 	out := Stats{
-		Stats: snug.Stats{Polls: s.Polls, Every: s.Every, Changes: s.Changes, GivenUp: s.GivenUp, Ended: s.Ended, Failure: s.Failure},
+		Stats: snug.Stats{Polls: s.Polls, Every: s.Every, Changes: s.Changes, GivenUp: s.GivenUp, Ended: s.Ended,
+			Failure: s.Failure},
 		Memory: MemoryStats{
-			Limit: s.Limit, Used: count(s.Used), Go: count(s.Heap.Mapped), NonGo: count(s.Memory.NonGo), NonGoPeak: count(s.Memory.Peak),
+			Limit: s.Limit, Used: count(s.Used), Go: count(s.Heap.Mapped), NonGo: count(s.Memory.NonGo),
+			NonGoPeak:  count(s.Memory.Peak),
 			GOMEMLIMIT: orOff(s.Heap.Limit, plan.NoMemLimit),
 			Pressure:   Level(s.Level), EffectiveGOGC: number(s.Heap.EffectiveGOGC()),
 		},

@@ -17,7 +17,8 @@ func (h *Handle) readCounters() {
 	if h.tightest < len(h.cpu.levels) {
 		h.setStat(h.cpu.levels[h.tightest].dir)
 		text := h.counter("cpu.periods", &h.stat)
-		c.Throttle.Periods, c.Throttle.Throttled = valueOf(cgroup.Field(text, "nr_periods")), valueOf(cgroup.Field(text, "nr_throttled"))
+		c.Throttle.Periods, c.Throttle.Throttled = valueOf(cgroup.Field(text, "nr_periods")), valueOf(cgroup.Field(text,
+			"nr_throttled"))
 		if n, ok := cgroup.Field(text, "throttled_usec"); ok {
 			c.Throttle.Time = micros(n)
 		} else {

@@ -51,7 +51,8 @@ func (h *Handle) readDetail(all bool) {
 		m.Events.OOMKills = valueOf(cgroup.Field(h.once("memory.events.oom_kills", l.dir+"memory.oom_control"), "oom_kill"))
 	} else if l != nil {
 		events := h.once("memory.events", l.dir+"memory.events")
-		m.Events = MemoryEvents{High: valueOf(cgroup.Field(events, "high")), Max: valueOf(cgroup.Field(events, "max")), OOM: valueOf(cgroup.Field(events, "oom")), OOMKills: valueOf(cgroup.Field(events, "oom_kill"))}
+		m.Events = MemoryEvents{High: valueOf(cgroup.Field(events, "high")), Max: valueOf(cgroup.Field(events, "max")),
+			OOM: valueOf(cgroup.Field(events, "oom")), OOMKills: valueOf(cgroup.Field(events, "oom_kill"))}
 	}
 	if !all {
 		return

@@ -64,7 +64,8 @@ func (r *reader) seek(m *cgroup.Mount, res *resource, table *mountTable) (rest s
 }
 
 // below visits the groups at a depth of levels below dir, a path within the mount.
-func (r *reader) below(m *cgroup.Mount, dir string, levels int, left *int, match func(dir string, number uint64) bool) (found string, err error) {
+func (r *reader) below(m *cgroup.Mount, dir string, levels int, left *int,
+	match func(dir string, number uint64) bool) (found string, err error) {
 	err = errNotFound
 	failed := r.tree.list(bareDir(m.Point)+dir, func(name string, number uint64) bool {
 		if *left--; *left < 0 {

@@ -73,7 +73,8 @@ const (
 
 func (m *machine) drop(what int) {
 	for i := range m.kept {
-		if k := &m.kept[i]; k.fd < 0 && (what > absent || k.fd == ^int(syscall.ENOENT)) || what == all || what == groups && !strings.HasPrefix(k.name, "/proc/") {
+		if k := &m.kept[i]; k.fd < 0 && (what > absent || k.fd == ^int(syscall.ENOENT)) || what == all ||
+			what == groups && !strings.HasPrefix(k.name, "/proc/") {
 			k.forget()
 		}
 	}
@@ -355,7 +356,8 @@ func (d *descriptor) readAt(buf []byte, off int64) (int, error) {
 //go:noinline
 func addThread(to *cgroup.CPUs, tid int) int {
 	var set cgroup.CPUs
-	_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, uintptr(tid), unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
+	_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, uintptr(tid), unsafe.Sizeof(set),
+		uintptr(unsafe.Pointer(&set)))
 	if errno != 0 {
 		return 0
 	}

@@ -75,7 +75,8 @@ func Mounts(text []byte) (mounts []*Mount, lxcfs bool) {
 			continue
 		}
 		_, options, _ := Cut(rest, ' ')
-		m := &Mount{Root: string(decode(field[3])), Point: string(point), V1: v1, Options: options, table: t, at: len(t.lines) - 1}
+		m := &Mount{Root: string(decode(field[3])), Point: string(point), V1: v1, Options: options, table: t,
+			at: len(t.lines) - 1}
 		major, minor, _ := Cut(field[2], ':')
 		m.Major, m.Minor = number(major), number(minor)
 		if lx {
@@ -198,7 +199,8 @@ func (t *table) shows(at int, dir []byte) bool {
 			if h = (h ^ uint32(c)) * hashPrime; n == 1 || n < len(dir) && dir[n] != '/' {
 				continue
 			}
-			for i := t.find(byPlace, h, id, dir[:n], -1); i >= 0 && (n < len(dir) || i > from); i = t.find(byPlace, h, id, dir[:n], i) {
+			for i := t.find(byPlace, h, id, dir[:n], -1); i >= 0 &&
+				(n < len(dir) || i > from); i = t.find(byPlace, h, id, dir[:n], i) {
 				if t.lines[i].id != id && i != from {
 					return false
 				}

@@ -30,7 +30,8 @@ func Emit(text string) {
 	if !limits.Uncounted() && syscall.Fstat(fd, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFCHR {
 		// A terminal may accept part of a line and then block. Only a newly opened descriptor can be
 		// made non-blocking without affecting others that have the terminal open.
-		if own, err := syscall.Open("/proc/self/fd/2", syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0); err == nil {
+		if own, err := syscall.Open("/proc/self/fd/2", syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC,
+			0); err == nil {
 			defer syscall.Close(own)
 			fd = own
 		}

@@ -45,7 +45,8 @@ func Decide(in *plan.Input, now func(live int64) plan.Now) (p *plan.Plan, f *lim
 // below 1.25. It infers this from a GOMAXPROCS that the runtime chose.
 func blind(in *plan.Input) bool {
 	n := &in.Now
-	return n.Procs == n.NumCPU && n.OwnProcs == 0 && in.Env.GOMAXPROCS == "" && plan.RuntimeProcs(&in.Limits.CPU, in.Go) != n.Procs
+	return n.Procs == n.NumCPU && n.OwnProcs == 0 && in.Env.GOMAXPROCS == "" &&
+		plan.RuntimeProcs(&in.Limits.CPU, in.Go) != n.Procs
 }
 
 // RunVariable is the variable in which `snug run` lists the variables of Go that it has set, see
@@ -162,7 +163,8 @@ func Log(in *plan.Input, p *plan.Plan, did apply.Result) bool {
 
 // Sealed prints one line to standard error, if SNUG_LOG asks for it: see limits.Sealed.
 func Sealed() {
-	note("moves to another cgroup are no longer followed: seccomp was tightened, or the program has closed files that it did not open")
+	note("moves to another cgroup are no longer followed: seccomp was tightened, or the program has closed files that " +
+		"it did not open")
 }
 
 // Few returns limits.Follower.Few and, if that or limits.Uncounted is true, prints one line to standard

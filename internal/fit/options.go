@@ -60,7 +60,8 @@ func (o *Options[R]) Input() (in plan.Input, bad *Invalid) {
 	case outside(o.MaxProcs, maxProcs):
 		bad = &Invalid{"Options.MaxProcs", strconv.Itoa(o.MaxProcs), procs}
 	case o.MaxProcs > 0 && o.MaxProcs < o.MinProcs:
-		bad = &Invalid{"Options.MaxProcs", strconv.Itoa(o.MaxProcs), "0, or MinProcs (" + strconv.Itoa(o.MinProcs) + ") to 8192"}
+		bad = &Invalid{"Options.MaxProcs", strconv.Itoa(o.MaxProcs),
+			"0, or MinProcs (" + strconv.Itoa(o.MinProcs) + ") to 8192"}
 	case outside(o.ReserveCPUs, maxCPUs):
 		bad = &Invalid{"Options.ReserveCPUs", Number(o.ReserveCPUs), cpus}
 	case outside(o.RequestFactor, maxFactor):

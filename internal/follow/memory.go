@@ -31,7 +31,8 @@ func (m *Measuring) adaptMemory(at float64) (next float64) {
 	if k.foreign(s) {
 		return never
 	}
-	if p := &m.cfg.Input.Policy.Memory; m.more.Adapt&Memory != 0 && p.Bytes == 0 && !p.Off && !s.Leave && !shared(m.cfg.Input) {
+	if p := &m.cfg.Input.Policy.Memory; m.more.Adapt&Memory != 0 && p.Bytes == 0 && !p.Off && !s.Leave &&
+		!shared(m.cfg.Input) {
 		if x.ceiling == 0 {
 			x.ceiling = s.Value
 		}

@@ -59,16 +59,17 @@ func (h *Heap) Need(gogc float64) int64 {
 
 // CPU holds what the process has used and waited for since it started.
 type CPU struct {
-	At      float64 // when, in seconds
-	Procs   int     // GOMAXPROCS
-	Cores   float64 // available CPU time, in CPUs: the smaller of quota and affinity; 0 = unknown
-	CPUs    int     // CPUs that the process may run on; 0 = unknown
-	Quota   float64 // cores; 0 = no quota, or unknown
-	Used    float64 // CPU seconds, user and system (getrusage(2)); NaN = unknown
-	GC      float64 // /cpu/classes/gc/total: seconds of Ps, not of CPUs
-	Busy    float64 // gc/total + user + scavenge/total, in the same seconds of Ps
-	Idle    float64 // /cpu/classes/idle: seconds of Ps without work. Like GC and Busy it advances only with collections; 0 = not read
-	Periods int64   // bandwidth periods of the group that sets the quota; -1 = unknown
+	At    float64 // when, in seconds
+	Procs int     // GOMAXPROCS
+	Cores float64 // available CPU time, in CPUs: the smaller of quota and affinity; 0 = unknown
+	CPUs  int     // CPUs that the process may run on; 0 = unknown
+	Quota float64 // cores; 0 = no quota, or unknown
+	Used  float64 // CPU seconds, user and system (getrusage(2)); NaN = unknown
+	GC    float64 // /cpu/classes/gc/total: seconds of Ps, not of CPUs
+	Busy  float64 // gc/total + user + scavenge/total, in the same seconds of Ps
+	// /cpu/classes/idle: seconds of Ps without work. Like GC and Busy it advances only with collections; 0 = not read
+	Idle    float64
+	Periods int64 // bandwidth periods of the group that sets the quota; -1 = unknown
 	// Throttled is the number of Periods that used up the quota.
 	Throttled int64
 	// GoWait is the time goroutines have waited for a P: 8 times the sum of

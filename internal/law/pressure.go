@@ -61,7 +61,8 @@ func StepPressure(s PressureState, at float64, h *Heap, gcShare float64) (Pressu
 		return s, s.level
 	}
 	if !s.begun || at < s.at || h.Cycles < s.cycles {
-		s = PressureState{begun: true, level: s.level, cycles: h.Cycles, cycleAt: at, lowAt: [3]float64{at, at, at}, live: h.Live, goal: h.Goal}
+		s = PressureState{begun: true, level: s.level, cycles: h.Cycles, cycleAt: at, lowAt: [3]float64{at, at, at},
+			live: h.Live, goal: h.Goal}
 	}
 	s.at = at
 	if n := h.Cycles - s.cycles; n > 0 {

@@ -45,7 +45,8 @@ func QuotaOf(micros, period int64) Quota {
 }
 
 func noQuota(period int64) Quota {
-	return Quota{Max: fmt.Sprintf("max %d\n", period), CFS: "-1\n", Period: fmt.Sprintf("%d\n", period), State: None, Bare: true}
+	return Quota{Max: fmt.Sprintf("max %d\n", period), CFS: "-1\n", Period: fmt.Sprintf("%d\n", period), State: None,
+		Bare: true}
 }
 
 // SizeOf returns a memory limit as the kernel prints it.
@@ -67,7 +68,8 @@ func frame(r *rand.Rand, text string) string {
 // nonsense returns a text that is not a number, as no kernel prints it: its meaning is unknown.
 func nonsense(r *rand.Rand) string {
 	if r.IntN(2) == 0 {
-		return pick(r, "", "\n", " ", "\x00", "MAX", "maximum", "+5", "1e5", "0x10", "1.5", "1_000", "１", "- 1", "--1", "-", "max max max",
+		return pick(r, "", "\n", " ", "\x00", "MAX", "maximum", "+5", "1e5", "0x10", "1.5", "1_000", "１", "- 1", "--1", "-",
+			"max max max",
 			"5\x00", "\u00855\n", "\u00a05\n", "5\n6\n", "5 6 7\n", "nan", "inf", "-1x", "١", "-1 100000", "5-", "max100000")
 	}
 	b := make([]byte, 1+r.IntN(20))
@@ -116,8 +118,9 @@ func anyQuota(r *rand.Rand) Quota {
 func anySize(r *rand.Rand) Size {
 	switch r.IntN(4) {
 	case 0:
-		return Size{Text: frame(r, pick(r, "max", "-1", "4611686018427387904", "9223372036854771712", "9223372036854710272", "9223372036854775807",
-			"18446744073709551615", "18446744073709547520", "18446744073709551616", "99999999999999999999999")), State: None}
+		return Size{Text: frame(r,
+			pick(r, "max", "-1", "4611686018427387904", "9223372036854771712", "9223372036854710272", "9223372036854775807",
+				"18446744073709551615", "18446744073709547520", "18446744073709551616", "99999999999999999999999")), State: None}
 	case 1:
 		text := nonsense(r)
 		if strings.TrimSpace(text) == "max" {

@@ -10,7 +10,8 @@ import (
 )
 
 // Mount points, besides directories inside mounted file systems.
-var points = []string{"/sys/fs/cgroup", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified",
+var points = []string{"/sys/fs/cgroup", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory",
+	"/sys/fs/cgroup/unified",
 	"/mnt", "/mnt/c g", "/mnt/cgroup", "/host/sys/fs/cgroup", "/run/cg", "/srv/a/cgroup", "/sys"}
 
 // next returns the number and the ID of the next mount.
@@ -121,7 +122,8 @@ func (m *maker) imitate(at string) {
 		var copyDir func(to *Dir, m *Mount, d *Dir)
 		copyDir = func(to *Dir, m *Mount, d *Dir) {
 			if files && d.Tree.Own != nil {
-				to.Files = map[string]string{"cgroup.procs": "42\n", "cpu.max": "1000 100000\n", "memory.max": "1048576\n", "memory.high": "max\n",
+				to.Files = map[string]string{"cgroup.procs": "42\n", "cpu.max": "1000 100000\n", "memory.max": "1048576\n",
+					"memory.high":      "max\n",
 					"cpu.cfs_quota_us": "1000\n", "cpu.cfs_period_us": "100000\n", "memory.limit_in_bytes": "1048576\n"}
 			}
 			for _, k := range d.Kids {

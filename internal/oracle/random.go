@@ -152,7 +152,8 @@ func (m *maker) step(do func(w *World), format string, args ...any) {
 }
 
 // names of groups: those of systemd, container engines and people, and ones that are hard to parse.
-var names = []string{"a", "b", "ab", "kubepods.slice", "pod1", "c-1.scope", "x y", "co:lon", `a\040b`, `\134`, "..x", "...", "a (deleted)", "ünï", "0", "a,b", "tab\tbed"}
+var names = []string{"a", "b", "ab", "kubepods.slice", "pod1", "c-1.scope", "x y", "co:lon", `a\040b`, `\134`, "..x",
+	"...", "a (deleted)", "ünï", "0", "a,b", "tab\tbed"}
 
 func (m *maker) name() string { return pick(m.Rand, names...) }
 
@@ -185,7 +186,8 @@ func (m *maker) hierarchies() {
 	}
 	own, space := m.path(m.IntN(5)), m.IntN(6)
 	if len(v2) > 0 || m.one(2) {
-		m.hierarchy(&Tree{Type: "cgroup2", Controllers: v2, Enabled: pick(m.Rand, 9, 9, 9, 0, 1, 2), Threaded: m.one(12)}, own, space)
+		m.hierarchy(&Tree{Type: "cgroup2", Controllers: v2, Enabled: pick(m.Rand, 9, 9, 9, 0, 1, 2), Threaded: m.one(12)},
+			own, space)
 	}
 	for _, list := range v1 {
 		t := &Tree{Type: "cgroup", Controllers: list}
@@ -251,7 +253,8 @@ func (m *maker) groups(i int) {
 		beside := !t.Own.under(d)
 		q, size, high := Quota{}, Size{}, Size{}
 		if m.one(2) || beside {
-			q = QuotaOf(pick(m.Rand, int64(1000), 50000, 120000, 150000, 200000, 5000000), pick(m.Rand, int64(100000), 100000, 20000, 1000000))
+			q = QuotaOf(pick(m.Rand, int64(1000), 50000, 120000, 150000, 200000, 5000000),
+				pick(m.Rand, int64(100000), 100000, 20000, 1000000))
 		}
 		if m.one(2) || beside {
 			size = SizeOf(pick(m.Rand, int64(16), 64, 100, 512, 1024, 3072) << 20)

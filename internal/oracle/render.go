@@ -66,7 +66,8 @@ func (w *World) Read(name string) (string, error) {
 }
 
 var groupFiles = []string{"cgroup.procs", "cpu.max", "memory.max", "memory.high",
-	"cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes", "memory.stat", "memory.use_hierarchy", "release_agent"}
+	"cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes", "memory.stat", "memory.use_hierarchy",
+	"release_agent"}
 
 // has reports whether a hierarchy has a controller.
 func (t *Tree) has(controller string) bool { return slices.Contains(t.Controllers, controller) }

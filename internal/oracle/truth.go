@@ -99,7 +99,8 @@ func (w *World) Truth() Truth {
 	// The soft limit cannot exceed the hard one.
 	t.Soft.Hidden = t.Soft.Hidden || t.Hard.Hidden
 	if t.Hard.State == Known && (t.Soft.State != Known || t.Hard.Bytes <= t.Soft.Bytes) {
-		t.Soft = Figure{State: Known, Bytes: t.Hard.Bytes, Hidden: t.Soft.Hidden, From: t.Hard.From, Total: t.Hard.Total, Host: t.Hard.Host}
+		t.Soft = Figure{State: Known, Bytes: t.Hard.Bytes, Hidden: t.Soft.Hidden, From: t.Hard.From, Total: t.Hard.Total,
+			Host: t.Hard.Host}
 	}
 	t.Soft.settle()
 	return t

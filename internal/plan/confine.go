@@ -16,7 +16,8 @@ func Confine(l *limits.Limits, cores float64, memory int64) {
 	if cores > 0 {
 		c := &l.CPU
 		from := limits.Source{File: file, Raw: strconv.FormatFloat(cores, 'f', -1, 64) + " CPUs"}
-		level := limits.CPULevel{Source: from, Quota: limits.Of(cores), Go: limits.Of(cores), CrashesGo: cgroup.Overflows(cores)}
+		level := limits.CPULevel{Source: from, Quota: limits.Of(cores), Go: limits.Of(cores),
+			CrashesGo: cgroup.Overflows(cores)}
 		// Go 1.25 finds the new group where it finds the own one.
 		finds := c.Runtime125 == nil || len(c.Levels) == 0 || c.Runtime125.File == c.Levels[0].File
 		c.Levels = append([]limits.CPULevel{level}, c.Levels...)

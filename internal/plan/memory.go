@@ -52,7 +52,8 @@ func (in *Input) memory(p *Plan) {
 		room = in.memorySize(p, s)
 	}
 	switch {
-	case now.Procs != 0 && !in.Policy.Override && now.MemLimit != NoMemLimit && now.MemLimit != now.OwnMemLimit && (s.Leave || s.Value != now.MemLimit):
+	case now.Procs != 0 && !in.Policy.Override && now.MemLimit != NoMemLimit && now.MemLimit != now.OwnMemLimit &&
+		(s.Leave || s.Value != now.MemLimit):
 		s.leave(ProgramSet, float64(now.MemLimit))
 	case !s.Leave && now.Live >= s.Value:
 		p.warn(LiveHeap, &s.Source, float64(now.Live))

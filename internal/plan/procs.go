@@ -23,7 +23,8 @@ func (in *Input) procs(p *Plan) {
 		return
 	}
 	in.size(s)
-	if now.Procs != 0 && !in.Policy.Override && now.Procs != now.OwnProcs && (s.Leave || s.Value != int64(now.Procs)) && !in.isDefault() {
+	if now.Procs != 0 && !in.Policy.Override && now.Procs != now.OwnProcs && (s.Leave || s.Value != int64(now.Procs)) &&
+		!in.isDefault() {
 		s.leave(ProgramSet, float64(now.Procs))
 	}
 }
@@ -32,7 +33,8 @@ func (in *Input) procs(p *Plan) {
 // start or since.
 func (in *Input) isDefault() bool {
 	n, c := in.Now.Procs, &in.Limits.CPU
-	return in.Now.ByRuntime || n == in.Now.NumCPU || n == c.Affinity.N || n == RuntimeProcs(c, in.Go) || n == runtimeProcs(c, in.Go, in.Now.NumCPU)
+	return in.Now.ByRuntime || n == in.Now.NumCPU || n == c.Affinity.N || n == RuntimeProcs(c, in.Go) ||
+		n == runtimeProcs(c, in.Go, in.Now.NumCPU)
 }
 
 // size decides by limits, hints and policy, regardless of who set the knob.

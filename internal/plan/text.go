@@ -119,16 +119,20 @@ func WarningText(w limits.Warning) string {
 		return w.File + " is not a variable of snug and is ignored"
 	case MemoryShared:
 		if w.Level == "" {
-			return "the memory limit sits on a level above the process's own cgroup that cannot be seen: others may use the same memory"
+			return "the memory limit sits on a level above the process's own cgroup that cannot be seen: others may use the " +
+				"same memory"
 		}
 		return "the memory limit sits on " + w.Level + ", above the process's own cgroup: others may use the same memory"
 	case MemorySeveral:
-		return w.Raw + " Go processes share the memory limit, more than this GOMEMLIMIT leaves room for: SNUG_WORKERS=" + w.Raw + " gives each its share, " + w.File
+		return w.Raw + " Go processes share the memory limit, more than this GOMEMLIMIT leaves room for: SNUG_WORKERS=" +
+			w.Raw + " gives each its share, " + w.File
 	case NotMeasured:
-		return "GOMEMLIMIT and GOGC do not follow measurements: with a hint or SNUG_WORKERS other processes may use the cgroup's memory too"
+		return "GOMEMLIMIT and GOGC do not follow measurements: with a hint or SNUG_WORKERS other processes may use the " +
+			"cgroup's memory too"
 	case LiveHeap:
 		if w.File == "GOMEMLIMIT" {
-			return "GOMEMLIMIT=" + w.Raw + " is below the live heap of " + Bytes(int64(w.Number)) + ", so the garbage collector runs without end"
+			return "GOMEMLIMIT=" + w.Raw + " is below the live heap of " + Bytes(int64(w.Number)) +
+				", so the garbage collector runs without end"
 		}
 		return "the live heap of " + Bytes(int64(w.Number)) + " does not fit the GOMEMLIMIT that " + what + " allows"
 	case ExplicitAbove:
@@ -139,12 +143,14 @@ func WarningText(w limits.Warning) string {
 		if file == memoryHint {
 			file = "--memory-limit or " + file
 		}
-		return "a GOMEMLIMIT of " + Bytes(int64(w.Number)) + " is above the memory limit of " + limit + " (" + file + "), so the kernel kills the program before Go collects harder"
+		return "a GOMEMLIMIT of " + Bytes(int64(w.Number)) + " is above the memory limit of " + limit + " (" + file +
+			"), so the kernel kills the program before Go collects harder"
 	case ProcsAbove:
 		return "GOMAXPROCS=" + w.Raw + " is too much for a CPU limit of " + plural(w.Number, "core") +
 			", unless goroutines wait in system calls: snug doctor PID judges it while the program works"
 	case ProcsBelow:
-		return "GOMAXPROCS=" + w.Raw + " leaves most of a CPU limit of " + plural(w.Number, "core") + " to other processes and C code: Go code cannot use it"
+		return "GOMAXPROCS=" + w.Raw + " leaves most of a CPU limit of " + plural(w.Number, "core") +
+			" to other processes and C code: Go code cannot use it"
 	}
 	return w.Code + ": " + what
 }

@@ -97,7 +97,8 @@ func (s *Sensor) Mapped() int64 {
 }
 
 // CPU reads GOMAXPROCS, the scheduler's counters and, unless the process is sealed (limits.Sealed), the
-// CPU time used. It sets KernelWait to NaN: see there. It leaves the rest of c alone. An unreadable figure is NaN. GC and Busy grow only
+// CPU time used. It sets KernelWait to NaN: see there. It leaves the rest of c alone. An unreadable figure is NaN. GC
+// and Busy grow only
 // when a collection ends.
 func (s *Sensor) CPU(c *law.CPU, sealed bool) {
 	metrics.Read(s.cpu[:])

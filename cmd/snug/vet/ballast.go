@@ -50,7 +50,9 @@ func (s *source) ballastAt(at site) {
 	}
 	if n, ok := s.number(size); ok {
 		s.report(at.node, "ballast",
-			"a ballast of "+strconv.FormatInt(n>>20, 10)+" MiB raises the heap goal by twice its size, in every container; GOMEMLIMIT, or a larger GOGC together with it, makes collections rarer within a bound")
+			"a ballast of "+strconv.FormatInt(n>>20, 10)+
+				" MiB raises the heap goal by twice its size, in every container; GOMEMLIMIT, or a larger GOGC together with it, "+
+				"makes collections rarer within a bound")
 	}
 }
 
@@ -74,7 +76,8 @@ func (s *source) kept(at site) bool {
 	for _, u := range s.uses(v) {
 		switch p := u.parent(0).(type) {
 		case *ast.CallExpr:
-			if id, ok := p.Fun.(*ast.Ident); ok && s.pass.TypesInfo.Types[id].IsBuiltin() && (id.Name == "len" || id.Name == "cap") {
+			if id, ok := p.Fun.(*ast.Ident); ok && s.pass.TypesInfo.Types[id].IsBuiltin() &&
+				(id.Name == "len" || id.Name == "cap") {
 				continue // its length is not its content
 			}
 			if s.callee(p) != "runtime.KeepAlive" {

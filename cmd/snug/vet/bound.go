@@ -119,7 +119,8 @@ func (s *source) below(cond ast.Expr, is func(ast.Expr) bool) bool {
 }
 
 // turned has the comparisons with their sides changed.
-var turned = map[token.Token]token.Token{token.GTR: token.LSS, token.GEQ: token.LEQ, token.LSS: token.GTR, token.LEQ: token.GEQ}
+var turned = map[token.Token]token.Token{token.GTR: token.LSS, token.GEQ: token.LEQ, token.LSS: token.GTR,
+	token.LEQ: token.GEQ}
 
 func (s *source) compares(cond ast.Expr, is func(ast.Expr) bool, ops ...token.Token) bool {
 	e, ok := ast.Unparen(cond).(*ast.BinaryExpr)

@@ -307,7 +307,8 @@ func (s *source) operand(at site) (top site, bounded bool) {
 
 // extreme returns "min" or "max" if a call is one of them, of the language or of package math, or "".
 func (s *source) extreme(call *ast.CallExpr) string {
-	if id, ok := call.Fun.(*ast.Ident); ok && s.pass.TypesInfo.Types[id].IsBuiltin() && (id.Name == "min" || id.Name == "max") {
+	if id, ok := call.Fun.(*ast.Ident); ok && s.pass.TypesInfo.Types[id].IsBuiltin() &&
+		(id.Name == "min" || id.Name == "max") {
 		return id.Name
 	}
 	switch s.callee(call) {

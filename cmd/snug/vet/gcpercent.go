@@ -30,13 +30,17 @@ func gcPercent(pass *analysis.Pass) (any, error) {
 		switch {
 		case !ok || n > 0:
 		case n == 0:
-			s.report(call, idZeroGOGC, "debug.SetGCPercent(0) collects all the time: the next collection begins when one ends; -1 is off, 100 the default")
+			s.report(call, idZeroGOGC,
+				"debug.SetGCPercent(0) collects all the time: the next collection begins when one ends; -1 is off, 100 the default")
 		case s.readBack(at):
 			s.report(call, "gcpercent-read",
-				"debug.SetGCPercent(-1) is used to read GOGC: the call waits for a running collection, and nothing is collected until GOGC is set again; read /gc/gogc:percent of runtime/metrics")
+				"debug.SetGCPercent(-1) is used to read GOGC: the call waits for a running collection, and nothing is collected "+
+					"until GOGC is set again; read /gc/gogc:percent of runtime/metrics")
 		case !s.restored(at) && !s.limited():
 			s.report(call, idUnboundedHeap,
-				"debug.SetGCPercent("+strconv.FormatInt(n, 10)+") turns the collector off, and this package sets no memory limit that a container reaches: the heap grows until the process is killed")
+				"debug.SetGCPercent("+strconv.FormatInt(n, 10)+
+					") turns the collector off, and this package sets no memory limit that a container reaches: the heap grows "+
+					"until the process is killed")
 		}
 	}
 	return nil, nil

@@ -11,8 +11,9 @@ import (
 )
 
 var goenvAnalyzer = &analysis.Analyzer{
-	Name:     "goenv",
-	Doc:      "report values of GOMEMLIMIT, GOGC, GOMAXPROCS and GODEBUG that end a process, mislead it, or are set too late",
+	Name: "goenv",
+	Doc: "report values of GOMEMLIMIT, GOGC, GOMAXPROCS and GODEBUG that end a process, mislead it, or are set too " +
+		"late",
 	Requires: []*analysis.Analyzer{sourceAnalyzer},
 	Run:      goEnv,
 }
@@ -26,7 +27,8 @@ func goEnv(pass *analysis.Pass) (any, error) {
 		}
 		name, _ := s.text(call.Args[0])
 		// The runtime reads GODEBUG again when it changes, and children inherit all knobs.
-		if knobName(name) == name && name != "" && name != "GODEBUG" && !s.imports("os/exec", "syscall", "golang.org/x/sys/unix") {
+		if knobName(name) == name && name != "" && name != "GODEBUG" &&
+			!s.imports("os/exec", "syscall", "golang.org/x/sys/unix") {
 			s.report(call, "setenv-too-late",
 				"os.Setenv sets "+name+" too late: the runtime reads it once, before main; "+instead[name])
 		}
@@ -57,10 +59,14 @@ func goEnv(pass *analysis.Pass) (any, error) {
 		case !ok || n < 0:
 		case n < minMemLimit:
 			s.report(call, idTinyMemLimit,
-				"debug.SetMemoryLimit("+strconv.FormatInt(n, 10)+") is in bytes, and less than an idle Go program needs: it collects all the time; math.MaxInt64 sets no limit, -1 reads the limit")
+				"debug.SetMemoryLimit("+strconv.FormatInt(n, 10)+
+					") is in bytes, and less than an idle Go program needs: it collects all the time; math.MaxInt64 sets no limit, "+
+					"-1 reads the limit")
 		case isHuge(n):
 			s.report(call, idHugeMemLimit,
-				"debug.SetMemoryLimit of "+tebibytes(n)+", which no container reaches: it bounds nothing; GOMEMLIMIT in the environment fits the container, math.MaxInt64 sets no limit")
+				"debug.SetMemoryLimit of "+tebibytes(n)+
+					", which no container reaches: it bounds nothing; GOMEMLIMIT in the environment fits the container, "+
+					"math.MaxInt64 sets no limit")
 		}
 	}
 	return nil, nil

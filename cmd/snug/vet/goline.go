@@ -32,7 +32,8 @@ func goLine(pass *analysis.Pass) (any, error) {
 		return nil, nil
 	}
 	dir, mod, work := s.module()
-	if mod == nil || helper(strings.TrimPrefix(dir, filepath.Dir(mod.path))) || pass.Module != nil && pass.Module.Version != "" {
+	if mod == nil || helper(strings.TrimPrefix(dir, filepath.Dir(mod.path))) ||
+		pass.Module != nil && pass.Module.Version != "" {
 		return nil, nil // no module, a helper, or a dependency
 	}
 	says := mod
@@ -50,7 +51,9 @@ func goLine(pass *analysis.Pass) (any, error) {
 	if len(off) == 0 {
 		return nil, nil
 	}
-	message := "go " + says.version + " builds " + strings.Join(off, ",") + " into the programs of this module, with every version of Go: GOMAXPROCS is the machine's number of CPUs and does not follow the CPU quota; write go 1.25, or godebug containermaxprocs=1"
+	message := "go " + says.version + " builds " + strings.Join(off, ",") +
+		" into the programs of this module, with every version of Go: GOMAXPROCS is the machine's number of CPUs and does " +
+		"not follow the CPU quota; write go 1.25, or godebug containermaxprocs=1"
 	if v := set["default"]; v == line && v != "go"+says.version {
 		message = "godebug default=" + v + strings.TrimPrefix(message, "go "+says.version)
 	}
@@ -86,7 +89,8 @@ func (m *modFile) builds(set map[string]string) (line string, off []string) {
 func helper(dir string) bool {
 	return slices.ContainsFunc(strings.Split(filepath.ToSlash(dir), "/"), func(name string) bool {
 		switch name {
-		case "internal", "example", "examples", "test", "tests", "integration", "hack", "scripts", "script", "tools", "benchmark", "benchmarks",
+		case "internal", "example", "examples", "test", "tests", "integration", "hack", "scripts", "script", "tools",
+			"benchmark", "benchmarks",
 			"contrib", "demo", "demos", "e2e", "fuzz", "ci", "gen", "generator", "codegen":
 			return true
 		}
@@ -106,7 +110,8 @@ func (s *source) sizesItself() bool {
 		return true
 	}
 	machine := s.setFrom(s.calls["runtime.NumCPU"])
-	return slices.ContainsFunc(s.calls["runtime.GOMAXPROCS"], func(at site) bool { return !s.reads(at.call()) && !machine[at.call()] })
+	return slices.ContainsFunc(s.calls["runtime.GOMAXPROCS"],
+		func(at site) bool { return !s.reads(at.call()) && !machine[at.call()] })
 }
 
 // directives returns the //go:debug lines of a file.

@@ -40,14 +40,17 @@ func gomaxprocs(pass *analysis.Pass) (any, error) {
 		switch {
 		case fromCPU[call] && quota != nil:
 			s.report(call, "gomaxprocs-numcpu",
-				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; "+quota.says(s)+", then remove the call")
+				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; "+quota.says(s)+
+					", then remove the call")
 		case fromCPU[call]:
 			s.report(call, "gomaxprocs-numcpu",
-				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; without the call Go uses the quota and follows it",
+				"runtime.GOMAXPROCS is set from runtime.NumCPU, which ignores the CPU quota; without the call Go uses the quota "+
+					"and follows it",
 				s.unset(at)...)
 		case fromProcs[call] && isNested(call) && quota == nil: // else nothing follows a quota
 			s.report(call, "gomaxprocs-frozen",
-				"runtime.GOMAXPROCS is set to its current value: the value stays, and the runtime no longer follows a changing CPU quota",
+				"runtime.GOMAXPROCS is set to its current value: the value stays, and the runtime no longer follows a changing "+
+					"CPU quota",
 				s.unset(at)...)
 		case constant && n > 1: // one P exceeds no quota, and is intended
 			s.report(call, "gomaxprocs-constant",

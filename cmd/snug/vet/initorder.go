@@ -17,7 +17,8 @@ var initorderAnalyzer = &analysis.Analyzer{
 }
 
 // setters are calls that set GOMAXPROCS, apart from runtime.GOMAXPROCS.
-var setters = []string{maxprocsPath + "/maxprocs.Set", snugPath + ".Fit", snugPath + ".Watch", snugPath + "/adapt.Watch"}
+var setters = []string{maxprocsPath + "/maxprocs.Set", snugPath + ".Fit", snugPath + ".Watch",
+	snugPath + "/adapt.Watch"}
 
 // sideEffects are packages that set GOMAXPROCS when they are initialised.
 var sideEffects = []string{maxprocsPath, snugPath + "/auto", snugPath + "/adapt/auto"}
@@ -42,10 +43,13 @@ func initOrder(pass *analysis.Pass) (any, error) {
 		switch {
 		case set != "":
 			s.report(at.node, "init-order",
-				"GOMAXPROCS is read while the package is initialised, before "+set+" sets it: the program keeps the old value; read it when it is used")
+				"GOMAXPROCS is read while the package is initialised, before "+set+
+					" sets it: the program keeps the old value; read it when it is used")
 		case unknown != "":
 			s.report(at.node, "init-order-unknown",
-				"GOMAXPROCS is read while the package is initialised, but "+unknown+", which the module requires, sets it and may be initialised later: import it here too, or read GOMAXPROCS when it is used")
+				"GOMAXPROCS is read while the package is initialised, but "+unknown+
+					", which the module requires, sets it and may be initialised later: import it here too, or read GOMAXPROCS when "+
+					"it is used")
 		}
 	}
 	return nil, nil

@@ -53,7 +53,8 @@ func Knob(name, value string) []Problem {
 		return gogc(value)
 	case "GOMAXPROCS":
 		if n, err := strconv.ParseInt(value, 10, 32); value != "" && (err != nil || n <= 0) {
-			return []Problem{{idMalformedProcs, "GOMAXPROCS=" + value + " is not a whole number above 0, so Go ignores it and uses its default", cores(value)}}
+			return []Problem{{idMalformedProcs,
+				"GOMAXPROCS=" + value + " is not a whole number above 0, so Go ignores it and uses its default", cores(value)}}
 		}
 	case "GODEBUG":
 		return debugValue(value)
@@ -80,14 +81,18 @@ func memLimit(value string) []Problem {
 	}
 	n, ok := byteCount(value)
 	if !ok {
-		return []Problem{{idMalformedMemLimit, "GOMEMLIMIT=" + value + " ends every Go program at start: valid are off and whole numbers, alone or followed by B, KiB, MiB, GiB or TiB", likelyBytes(value)}}
+		return []Problem{{idMalformedMemLimit,
+			"GOMEMLIMIT=" + value + " ends every Go program at start: valid are off and whole numbers, alone or followed by " +
+				"B, KiB, MiB, GiB or TiB", likelyBytes(value)}}
 	}
 	if n < minMemLimit {
-		text := "GOMEMLIMIT=" + value + " is " + strconv.FormatInt(n, 10) + " bytes, less than an idle Go program needs: it collects all the time"
+		text := "GOMEMLIMIT=" + value + " is " + strconv.FormatInt(n, 10) +
+			" bytes, less than an idle Go program needs: it collects all the time"
 		return []Problem{{idTinyMemLimit, text, likelyBytes(value + "M")}}
 	}
 	if isHuge(n) {
-		return []Problem{{idHugeMemLimit, "GOMEMLIMIT=" + value + " is " + tebibytes(n) + ", which no container reaches: it bounds nothing", ""}}
+		return []Problem{{idHugeMemLimit,
+			"GOMEMLIMIT=" + value + " is " + tebibytes(n) + ", which no container reaches: it bounds nothing", ""}}
 	}
 	return nil
 }
@@ -151,9 +156,11 @@ func gogc(value string) []Problem {
 		} else if strings.EqualFold(value, "off") {
 			fix = "off"
 		}
-		return []Problem{{idMalformedGOGC, "GOGC=" + value + " is neither a whole number nor off, so Go ignores it and uses 100", fix}}
+		return []Problem{{idMalformedGOGC,
+			"GOGC=" + value + " is neither a whole number nor off, so Go ignores it and uses 100", fix}}
 	case n == 0:
-		return []Problem{{idZeroGOGC, "GOGC=0 collects all the time: the next collection begins when one ends; to turn the collector off, write off", ""}}
+		return []Problem{{idZeroGOGC,
+			"GOGC=0 collects all the time: the next collection begins when one ends; to turn the collector off, write off", ""}}
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ func memStats(pass *analysis.Pass) (any, error) {
 		switch {
 		case s.hotLoop(at):
 			s.report(at.node, "memstats-loop",
-				"runtime.ReadMemStats stops the world in every iteration of this loop; runtime/metrics reads the same figures without a stop")
+				"runtime.ReadMemStats stops the world in every iteration of this loop; runtime/metrics reads the same figures "+
+					"without a stop")
 		case s.inHandler(at):
 			s.report(at.node, "memstats-handler",
 				"runtime.ReadMemStats stops the world for each request; runtime/metrics reads the same figures without a stop")
@@ -126,8 +127,9 @@ func hasDefault(s *ast.SelectStmt) bool {
 
 // contexts are the types by which frameworks pass a request to its handler.
 var contexts = map[string]bool{
-	"github.com/gin-gonic/gin.Context": true, "github.com/labstack/echo.Context": true, "github.com/labstack/echo/v4.Context": true,
-	"github.com/gofiber/fiber/v2.Ctx": true, "github.com/valyala/fasthttp.RequestCtx": true, "net/http.Request": true,
+	"github.com/gin-gonic/gin.Context": true, "github.com/labstack/echo.Context": true,
+	"github.com/labstack/echo/v4.Context": true,
+	"github.com/gofiber/fiber/v2.Ctx":     true, "github.com/valyala/fasthttp.RequestCtx": true, "net/http.Request": true,
 }
 
 // inHandler reports whether the innermost function around a call takes a request.
@@ -151,7 +153,8 @@ func (s *source) inHandler(at site) bool {
 			if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
 				t = ptr.Elem()
 			}
-			if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && contexts[n.Obj().Pkg().Path()+"."+n.Obj().Name()] {
+			if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil &&
+				contexts[n.Obj().Pkg().Path()+"."+n.Obj().Name()] {
 				return true
 			}
 		}

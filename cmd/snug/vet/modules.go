@@ -46,14 +46,17 @@ func autoMaxProcs(pass *analysis.Pass) (any, error) {
 		var fixes []analysis.SuggestedFix
 		if isBlank(i) {
 			// Without it Go takes 2 Ps below one core, where it takes the 1 that snug takes.
-			fix := analysis.SuggestedFix{Message: "use snug, which follows the tightest limit of all levels; or remove it, where no limit is below one core", TextEdits: []analysis.TextEdit{replaceImport(i, snugPath+"/auto")}}
+			fix := analysis.SuggestedFix{Message: "use snug, which follows the tightest limit of all levels; or remove it, " +
+				"where no limit is below one core", TextEdits: []analysis.TextEdit{replaceImport(i, snugPath+"/auto")}}
 			if importOf(f, snugPath+"/auto") != nil {
-				fix = analysis.SuggestedFix{Message: "remove it: snug follows the CPU quota", TextEdits: s.removeImport(f, importPath(i))}
+				fix = analysis.SuggestedFix{Message: "remove it: snug follows the CPU quota",
+					TextEdits: s.removeImport(f, importPath(i))}
 			}
 			fixes = append(fixes, fix)
 		}
 		s.report(i, "automaxprocs-pins",
-			"automaxprocs reads the CPU quota once and pins GOMAXPROCS, rounded down; programs of "+line+" read the quota themselves and follow it", fixes...)
+			"automaxprocs reads the CPU quota once and pins GOMAXPROCS, rounded down; programs of "+line+
+				" read the quota themselves and follow it", fixes...)
 	}
 	return nil, nil
 }
@@ -81,7 +84,8 @@ func autoMemLimit(pass *analysis.Pass) (any, error) {
 			}}
 		}
 		s.report(i, "automemlimit-once",
-			"automemlimit reads the memory limit once: after a resize of the container the old GOMEMLIMIT stays, above the limit if the container shrinks", fixes...)
+			"automemlimit reads the memory limit once: after a resize of the container the old GOMEMLIMIT stays, above the "+
+				"limit if the container shrinks", fixes...)
 	}
 	return nil, nil
 }

@@ -21,7 +21,8 @@ var poolAnalyzer = &analysis.Analyzer{
 
 // sizing matches names of variables, fields, flags and functions that are a number of
 // concurrent goroutines.
-var sizing = regexp.MustCompile(`(?i)(workers?|concurren(cy|t)|parallel(ism)?|(num|max|n)_?(threads|goroutines|jobs|procs|routines)|^(threads|jobs|routines|goroutines)$|poolsize|pool_size|^-?j$)`)
+var sizing = regexp.MustCompile(`(?i)(workers?|concurren(cy|t)|parallel(ism)?|(num|max|n)_?(threads|goroutines|jobs` +
+	`|procs|routines)|^(threads|jobs|routines|goroutines)$|poolsize|pool_size|^-?j$)`)
 
 // notSizing matches names that contain a word of sizing by chance.
 var notSizing = regexp.MustCompile(`(?i)(gomaxprocs|id$|index|name|version)`)
@@ -29,7 +30,8 @@ var notSizing = regexp.MustCompile(`(?i)(gomaxprocs|id$|index|name|version)`)
 func sizes(name string) bool { return sizing.MatchString(name) && !notSizing.MatchString(name) }
 
 // pools matches functions whose argument is a number of concurrent goroutines.
-var pools = regexp.MustCompile(`^(New|Make|Start|Run|Set|With)?(Num|Max)?(Workers?|Concurrency|Parallelism|Limit|WorkerPool|GoroutinePool|Pool|Semaphore|Weighted|MaxGoroutines|PoolWithFunc)$` +
+var pools = regexp.MustCompile(`^(New|Make|Start|Run|Set|With)?(Num|Max)?(Workers?|Concurrency|Parallelism|Limit` +
+	`|WorkerPool|GoroutinePool|Pool|Semaphore|Weighted|MaxGoroutines|PoolWithFunc)$` +
 	`|^(Set|With)[A-Z]\w*(Workers|Concurrency|Parallelism)$`)
 
 // sizingFlags matches further names for flags of such a number whose default is a number
@@ -46,7 +48,8 @@ func poolSize(pass *analysis.Pass) (any, error) {
 		if what := s.sized(at); what != "" && !s.weighed(at) && !s.setsAgain(at) {
 			instead, fixes := s.instead(at, quota)
 			s.report(at.node, "pool-numcpu",
-				what+" is sized by runtime.NumCPU, which ignores the CPU quota: in a container it may be many times too large; "+instead, fixes...)
+				what+" is sized by runtime.NumCPU, which ignores the CPU quota: in a container it may be many times too large; "+
+					instead, fixes...)
 		}
 	}
 	if quota != nil && !s.setsProcs(snugPath) {
@@ -70,7 +73,8 @@ func (s *source) instead(at site, quota *unaware) (string, []analysis.SuggestedF
 	switch {
 	case quota != nil && !s.setsProcs(snugPath, maxprocsPath):
 		if s.pass.Pkg.Name() != "main" {
-			return "use runtime.GOMAXPROCS(0); with " + quota.because + ", as here, it is the same number: " + quota.cure + " for the program", nil
+			return "use runtime.GOMAXPROCS(0); with " + quota.because + ", as here, it is the same number: " + quota.cure +
+				" for the program", nil
 		}
 		return "runtime.GOMAXPROCS(0) is the same number with " + quota.because + ": " + quota.cure + ", then use it", nil
 	case s.isDotted(at.call()):
@@ -78,9 +82,10 @@ func (s *source) instead(at site, quota *unaware) (string, []analysis.SuggestedF
 	case once(at):
 		return "use runtime.GOMAXPROCS(0), read where the work starts", nil
 	}
-	return "use runtime.GOMAXPROCS(0)", []analysis.SuggestedFix{{Message: "use runtime.GOMAXPROCS(0)", TextEdits: []analysis.TextEdit{{
-		Pos: at.node.Pos(), End: at.node.End(), NewText: []byte(runtimeName(at.call()) + ".GOMAXPROCS(0)"),
-	}}}}
+	return "use runtime.GOMAXPROCS(0)", []analysis.SuggestedFix{{Message: "use runtime.GOMAXPROCS(0)",
+		TextEdits: []analysis.TextEdit{{
+			Pos: at.node.Pos(), End: at.node.End(), NewText: []byte(runtimeName(at.call()) + ".GOMAXPROCS(0)"),
+		}}}}
 }
 
 // weighed reports whether the function around a call also reads GOMAXPROCS: it then has
@@ -186,7 +191,8 @@ func (s *source) sizedByCall(call *ast.CallExpr, at site) string {
 	if !ok || f.Pkg() == nil {
 		return ""
 	}
-	if pools.MatchString(name.Name) && (!strings.HasSuffix(name.Name, "Limit") || f.Pkg().Path() == "golang.org/x/sync/errgroup") {
+	if pools.MatchString(name.Name) &&
+		(!strings.HasSuffix(name.Name, "Limit") || f.Pkg().Path() == "golang.org/x/sync/errgroup") {
 		return "the argument of " + name.Name
 	}
 	if p := named(f, call, at.node); sizes(p) {

@@ -35,13 +35,15 @@ func gcTuner(pass *analysis.Pass) (any, error) {
 	}
 	for _, at := range s.calls["runtime.SetFinalizer"] {
 		if len(at.call().Args) == 2 && s.rearms(at) {
-			s.report(at.node, "finalizer-tuner", "this package sets GOGC, and this finalizer sets itself again after each collection; "+tunerHarm)
+			s.report(at.node, "finalizer-tuner",
+				"this package sets GOGC, and this finalizer sets itself again after each collection; "+tunerHarm)
 		}
 	}
 	return nil, nil
 }
 
-const tunerHarm = "it sees the heap one collection late, waits for other finalizers, and works against a memory limit; GOMEMLIMIT bounds the heap as it grows"
+const tunerHarm = "it sees the heap one collection late, waits for other finalizers, and works against a memory " +
+	"limit; GOMEMLIMIT bounds the heap as it grows"
 
 // rearms reports whether the finalizer of a call sets a finalizer itself.
 func (s *source) rearms(at site) bool {

@@ -28,11 +28,14 @@ import (
 
 // groups lists the commands in the order of --help.
 var groups = []root.Group{
-	{Title: "Look:", Commands: []func(*ui.UI) *cobra.Command{look.NewPS, look.NewTop, look.NewDoctor, look.NewProfile, look.NewTrace}},
+	{Title: "Look:", Commands: []func(*ui.UI) *cobra.Command{look.NewPS, look.NewTop, look.NewDoctor, look.NewProfile,
+		look.NewTrace}},
 	{Title: "Fit:", Commands: []func(*ui.UI) *cobra.Command{fit.NewLimits, newPlan, fit.NewRun, look.NewSize}},
 	{Title: "Prove:", Commands: []func(*ui.UI) *cobra.Command{prove.NewBench, prove.NewTune, prove.NewReport}},
-	{Title: "Check:", Commands: []func(*ui.UI) *cobra.Command{source.NewCheck, alias(source.NewVet), alias(source.NewLint)}},
-	{Title: "Cluster:", Commands: []func(*ui.UI) *cobra.Command{cluster.New, alias(cluster.NewAgent), alias(cluster.NewPolicy), alias(cluster.NewWebhook)}},
+	{Title: "Check:", Commands: []func(*ui.UI) *cobra.Command{source.NewCheck, alias(source.NewVet),
+		alias(source.NewLint)}},
+	{Title: "Cluster:", Commands: []func(*ui.UI) *cobra.Command{cluster.New, alias(cluster.NewAgent),
+		alias(cluster.NewPolicy), alias(cluster.NewWebhook)}},
 	{Title: "Plumbing:", Commands: []func(*ui.UI) *cobra.Command{newCollect, newExplain, root.NewVersion, newCompletion}},
 }
 
@@ -64,7 +67,8 @@ func plugin(program string) bool {
 // ofCluster returns the commands of kubectl's plug-in: ps, top, doctor and size are about the cluster.
 func ofCluster() []root.Group {
 	all := slices.Clone(groups)
-	all[0].Commands = []func(*ui.UI) *cobra.Command{cluster.NewFleetPS, cluster.NewFleetTop, cluster.NewFleetDoctor, look.NewProfile, look.NewTrace}
+	all[0].Commands = []func(*ui.UI) *cobra.Command{cluster.NewFleetPS, cluster.NewFleetTop, cluster.NewFleetDoctor,
+		look.NewProfile, look.NewTrace}
 	all[1].Commands = []func(*ui.UI) *cobra.Command{fit.NewLimits, newPlan, fit.NewRun, cluster.NewFleetSize}
 	return all
 }

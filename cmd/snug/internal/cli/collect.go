@@ -40,7 +40,8 @@ file before you pass it on.`,
 			}
 			if at.FS() == nil {
 				if _, err := os.Stat("/proc/self/cgroup"); err != nil {
-					return message.Failed("/proc/self/cgroup: /proc does not show this process: "+message.Reason(err), "mount it first: mount -t proc proc /proc")
+					return message.Failed("/proc/self/cgroup: /proc does not show this process: "+message.Reason(err),
+						"mount it first: mount -t proc proc /proc")
 				}
 			}
 			s, err := collect.Situation(at.FS(), at.PID(), raw)

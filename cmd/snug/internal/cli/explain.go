@@ -54,10 +54,12 @@ Without an argument, list all by topic; with --json their texts are in it.`,
 				return u.Answer(explain.Index(under))
 			}
 			if isKind {
-				return message.Usage(message.Typed(kind)+": unknown kind of document", "json: and one of "+strings.Join(finding.Kinds(), ", "))
+				return message.Usage(message.Typed(kind)+": unknown kind of document",
+					"json: and one of "+strings.Join(finding.Kinds(), ", "))
 			}
 			if len(args) > 1 {
-				return message.Usage(message.Typed(args...)+": unknown words", "one id or word at a time; snug explain lists them all")
+				return message.Usage(message.Typed(args...)+": unknown words",
+					"one id or word at a time; snug explain lists them all")
 			}
 			hint := ui.DidYouMean("snug explain ", words, explain.Names(), "snug explain lists them")
 			return message.Usage(message.Typed(words)+": unknown id or word", hint)

@@ -26,8 +26,10 @@ func Variables(in *plan.Input, p *plan.Plan, own func() bool) []Variable {
 			s = plan.Setting{Value: int64(cpus)}
 		}
 	}
-	inside := int64(plan.Automaxprocs(&in.Limits.CPU, in.Go)) // automaxprocs leaves GOMAXPROCS alone if the variable is set
-	if !s.Leave && (s.Value != int64(p.Runtime) || inside != 0 && s.Value != inside || s.Code == plan.Explicit || in.Go.Blind && own()) {
+	// automaxprocs leaves GOMAXPROCS alone if the variable is set
+	inside := int64(plan.Automaxprocs(&in.Limits.CPU, in.Go))
+	if !s.Leave && (s.Value != int64(p.Runtime) || inside != 0 && s.Value != inside || s.Code == plan.Explicit ||
+		in.Go.Blind && own()) {
 		set = append(set, Variable{"GOMAXPROCS", strconv.FormatInt(s.Value, 10)})
 	}
 	add := func(name string, s *plan.Setting, off int64) {

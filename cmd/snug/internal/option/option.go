@@ -49,9 +49,11 @@ var Table = []Option{
 	{Variable: "GOMAXPROCS", Flag: "gomaxprocs", Help: "set GOMAXPROCS to `N`",
 		set: func(text string, p *plan.Policy) (ok bool) { p.GOMAXPROCS, ok = plan.ParseProcs(text); return ok }},
 	{Variable: "SNUG_GOMEMLIMIT", Field: "GOMEMLIMIT", Flag: "gomemlimit", Chart: "memory",
-		Help: "set GOMEMLIMIT to `SIZE`, as 400MiB, 90%, 99%-100MiB or off\n(default 90% of the limit, and at least 8 MiB less than it)"},
-	{Variable: "GOGC", Flag: "gogc", Help: "set GOGC to `PERCENT`, a number or off (default: leave it alone)", want: "a whole number from 1 to 2147483647, or off",
-		set: func(text string, p *plan.Policy) (ok bool) { p.GOGC, ok = flagvalue.ParseGOGC(text); return ok }},
+		Help: "set GOMEMLIMIT to `SIZE`, as 400MiB, 90%, 99%-100MiB or off\n(default 90% of the limit, and at least 8 MiB " +
+			"less than it)"},
+	{Variable: "GOGC", Flag: "gogc", Help: "set GOGC to `PERCENT`, a number or off (default: leave it alone)",
+		want: "a whole number from 1 to 2147483647, or off",
+		set:  func(text string, p *plan.Policy) (ok bool) { p.GOGC, ok = flagvalue.ParseGOGC(text); return ok }},
 	{Variable: "SNUG_WORKERS", Field: "Workers", Flag: "workers"}, // each command has its own help text for it
 	{Variable: "SNUG_CPU_LIMIT", Field: "CPULimit", Flag: "cpu-limit",
 		Help: "hint: the CPU limit is `CPUS`; only tightens"},

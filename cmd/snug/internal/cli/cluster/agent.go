@@ -111,7 +111,8 @@ webhook cannot ask agents with --auth.`,
 				return message.Usage("--state with --once", "leave one out")
 			}
 			if info, err := os.Stat(string(o.state)); err == nil && !info.IsDir() {
-				return message.Usage(message.Typed(string(o.state))+": --state needs a directory", "name a directory for the file, such as /var/lib/snug")
+				return message.Usage(message.Typed(string(o.state))+": --state needs a directory",
+					"name a directory for the file, such as /var/lib/snug")
 			}
 			if (o.cert == "") != (o.key == "") {
 				return message.Usage("--cert-file and --key-file belong together", "name both files, or none")
@@ -141,7 +142,8 @@ webhook cannot ask agents with --auth.`,
 func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 	opts := agent.Options{
 		Options: scan.Options{
-			Interval: o.interval, Files: observe.NewFiles(), Root: string(o.root), Outside: o.noMem, Node: u.Getenv("NODE_NAME"), Once: o.once,
+			Interval: o.interval, Files: observe.NewFiles(), Root: string(o.root), Outside: o.noMem, Node: u.Getenv("NODE_NAME"),
+			Once: o.once,
 		},
 		State: string(o.state),
 	}
@@ -164,7 +166,8 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 		dir := filepath.Join("/", string(o.root), names.LinksDir)
 		local, err := names.NewLinks(dir)
 		if err != nil {
-			return message.Failed(message.Typed(dir)+": no names of pods: "+message.Reason(err), "mount the node's "+"/"+names.LinksDir+" there, or leave out --names")
+			return message.Failed(message.Typed(dir)+": no names of pods: "+message.Reason(err),
+				"mount the node's "+"/"+names.LinksDir+" there, or leave out --names")
 		}
 		opts.Names = local
 	default:
@@ -175,7 +178,8 @@ func runAgent(u *ui.UI, ctx context.Context, o *agentOptions) error {
 	}
 	a, err := agent.New(opts)
 	if err != nil {
-		return message.Failed(string(o.root)+": "+message.Reason(err), "--root takes a directory with the node's sys/fs/cgroup in it")
+		return message.Failed(string(o.root)+": "+message.Reason(err),
+			"--root takes a directory with the node's sys/fs/cgroup in it")
 	}
 	defer a.Close()
 	if o.once {
@@ -241,13 +245,15 @@ func (o *agentOptions) guarded(u *ui.UI, opts *agent.Options) error {
 
 // unreadable returns the error of a certificate that cannot be read.
 func unreadable(err error, files ...string) error {
-	return message.Failed("cannot read the certificate "+message.Typed(files...)+": "+message.Reason(err), "both files have to be PEM, and the key that of the certificate")
+	return message.Failed("cannot read the certificate "+message.Typed(files...)+": "+message.Reason(err),
+		"both files have to be PEM, and the key that of the certificate")
 }
 
 // podNames returns the names of pods from the API server of the cluster that it runs in.
 func podNames(u *ui.UI, node string, note func(string)) (*names.Pods, error) {
 	if node == "" {
-		return nil, message.Usage("--names=api: NODE_NAME is unset", "set NODE_NAME from the downward API: fieldRef spec.nodeName")
+		return nil, message.Usage("--names=api: NODE_NAME is unset",
+			"set NODE_NAME from the downward API: fieldRef spec.nodeName")
 	}
 	api, err := rest.New(rest.Server{}, u.Getenv)
 	if err != nil {
@@ -278,7 +284,8 @@ func listenError(flag, address string, err error) error {
 		what = op.Err
 	}
 	if errors.As(err, &wrong) || errors.As(err, &name) {
-		return message.Usage(flag+" "+message.Typed(address)+": wrong value", "write an address and a port, such as :9464 or 127.0.0.1:9464")
+		return message.Usage(flag+" "+message.Typed(address)+": wrong value",
+			"write an address and a port, such as :9464 or 127.0.0.1:9464")
 	}
 	return message.Failed("cannot listen on "+message.Typed(address)+": "+what.Error(), hint)
 }

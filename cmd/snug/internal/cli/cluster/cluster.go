@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster holds the commands for a whole cluster: ps, doctor, top and size of all its agents; policy, agent, webhook.
+// Package cluster holds the commands for a whole cluster: ps, doctor, top and size of all its agents; policy, agent,
+// webhook.
 package cluster
 
 import (
@@ -22,6 +23,7 @@ installs all of them.`,
   snug cluster policy --try deploy/
   snug cluster agent --once`,
 	}
-	cmd.AddCommand(NewFleetPS(u), NewFleetDoctor(u), NewFleetTop(u), NewFleetSize(u), NewAgent(u), NewPolicy(u), NewWebhook(u))
+	cmd.AddCommand(NewFleetPS(u), NewFleetDoctor(u), NewFleetTop(u), NewFleetSize(u), NewAgent(u), NewPolicy(u),
+		NewWebhook(u))
 	return cmd
 }

@@ -224,7 +224,8 @@ func called(u *ui.UI) string {
 // look asks all agents. It fails if there are none, or none answers.
 func (o *fleetOptions) look(ctx context.Context, u *ui.UI) (*finding.Fleet, error) {
 	if fleet.Orders[o.sort] == nil {
-		return nil, message.Usage("--sort "+message.Typed(o.sort)+": wrong value", "write "+strings.Join(slices.Sorted(maps.Keys(fleet.Orders)), ", "))
+		return nil, message.Usage("--sort "+message.Typed(o.sort)+": wrong value",
+			"write "+strings.Join(slices.Sorted(maps.Keys(fleet.Orders)), ", "))
 	}
 	if err := o.check(); err != nil {
 		return nil, err

@@ -57,7 +57,8 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 			}
 			if begin {
 				if len(args) > 0 || len(try) > 0 || checks || u.JSON {
-					return message.Usage("--init uses no configuration, --try, --checks or --json", "snug cluster policy --init >snug.yaml")
+					return message.Usage("--init uses no configuration, --try, --checks or --json",
+						"snug cluster policy --init >snug.yaml")
 				}
 				return u.Write([]byte(policy.Default))
 			}
@@ -67,7 +68,8 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 			}
 			if len(try) > 0 {
 				if checks {
-					return message.Usage("--checks with --try", "checks give pods nothing; snug lint looks for the same values and more")
+					return message.Usage("--checks with --try",
+						"checks give pods nothing; snug lint looks for the same values and more")
 				}
 				if slices.Contains(args, "-") && slices.Contains(try, "-") {
 					return message.Usage("-: stdin is named twice", "it can be read once")
@@ -100,7 +102,9 @@ unknown namespace decides, it shows the container as if it were opted in.`,
 func policyFlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "for" {
-		return message.Usage("--for: unknown flag", "policies are for Kubernetes 1.36, with --checks for 1.30; docs/examples/kyverno in the repository has them for Kyverno")
+		return message.Usage("--for: unknown flag",
+			"policies are for Kubernetes 1.36, with --checks for 1.30; docs/examples/kyverno in the repository has them for "+
+				"Kyverno")
 	}
 	return ui.FlagError(cmd.CommandPath(), cmd.Flags(), err)
 }
@@ -115,7 +119,8 @@ func readPolicy(stdin io.Reader, args []string) (policy.Config, error) {
 		if name != "-" {
 			text, err := bounded.ReadFile(name, policy.MaxText)
 			if err != nil {
-				return policy.Config{}, message.Failed("cannot read "+message.Typed(name)+": "+message.Reason(err), "snug cluster policy --init prints a configuration to start from")
+				return policy.Config{}, message.Failed("cannot read "+message.Typed(name)+": "+message.Reason(err),
+					"snug cluster policy --init prints a configuration to start from")
 			}
 			from = bytes.NewReader(text)
 		}
@@ -158,7 +163,8 @@ func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 	if err := l.Gather(inputs); err != nil {
 		return err
 	}
-	d := &finding.Given{Head: finding.NewHead(finding.KindGiven), Inputs: l.Inputs, Mode: "enforce", Inject: "labelled", Containers: []finding.GivenContainer{}, Unknown: append([]finding.Gap{}, l.Unknown...)}
+	d := &finding.Given{Head: finding.NewHead(finding.KindGiven), Inputs: l.Inputs, Mode: "enforce", Inject: "labelled",
+		Containers: []finding.GivenContainer{}, Unknown: append([]finding.Gap{}, l.Unknown...)}
 	if c.Observe {
 		d.Mode = "observe"
 	}
@@ -201,7 +207,8 @@ func tryPolicy(u *ui.UI, c *policy.Config, config, inputs []string) error {
 		if c.All {
 			into = "out"
 		}
-		d.Unknown = append(d.Unknown, finding.Gap{Field: finding.GapOptedIn, File: g.File, Why: "whether " + whose + " is opted " + into + ": its label " + policy.InjectLabel + " is not among the manifests"})
+		d.Unknown = append(d.Unknown, finding.Gap{Field: finding.GapOptedIn, File: g.File,
+			Why: "whether " + whose + " is opted " + into + ": its label " + policy.InjectLabel + " is not among the manifests"})
 	}
 	d.Next = tryNext(d, config, label)
 	if err := u.Answer(d); err != nil {
@@ -251,7 +258,8 @@ func tryNext(d *finding.Given, config []string, label string) string {
 		if why == "" && len(c.Reasons) > 0 {
 			why = c.Reasons[0].Reason
 		}
-		set = set || slices.ContainsFunc(c.Reasons, func(w finding.GivenWhy) bool { return w.Reason == podpatch.EnvSet || w.Reason == podpatch.ProcsPinned })
+		set = set || slices.ContainsFunc(c.Reasons,
+			func(w finding.GivenWhy) bool { return w.Reason == podpatch.EnvSet || w.Reason == podpatch.ProcsPinned })
 	}
 	switch {
 	case given:

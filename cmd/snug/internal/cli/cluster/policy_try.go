@@ -43,11 +43,13 @@ func hasNoRoom(c *policy.Config, all []lint.Described) bool {
 	return size+utf8.RuneCountInString(before.With(given.String())) >= policy.MaxNoted
 }
 
-func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[string]string, full bool) finding.GivenContainer {
+func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[string]string,
+	full bool) finding.GivenContainer {
 	about := policy.Pod{Namespace: found.Object.Namespace, Labels: found.Pod.Labels(), NamespaceLabels: namespace}
 	in, known := c.OptedIn(&about)
 	patch := podpatch.Nothing(podpatch.OptedOut)
-	texts := map[string]string{podpatch.ProcsFollow: "Taken for Go 1.26 or later, which follows its CPU limit; an older one needs the label " + policy.ProcsLabel + "=" + policy.Enabled}
+	texts := map[string]string{podpatch.ProcsFollow: "Taken for Go 1.26 or later, which follows its CPU limit; an older " +
+		"one needs the label " + policy.ProcsLabel + "=" + policy.Enabled}
 	wrong, others := policy.WrongLabel(&about)
 	switch {
 	case in || !known:
@@ -57,7 +59,8 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 		if full {
 			withhold(&patch)
 		} else if from != "" {
-			texts[podpatch.MemoryShare] = "Replaces " + finding.UTF8(from) + ", which the annotation " + policy.AddedAnnotation + " lists as added by snug"
+			texts[podpatch.MemoryShare] = "Replaces " + finding.UTF8(from) + ", which the annotation " + policy.AddedAnnotation +
+				" lists as added by snug"
 		}
 	case wrong != "" && !slices.Contains(c.Namespaces, about.Namespace):
 		patch = podpatch.Nothing(podpatch.LabelWrong)
@@ -71,7 +74,8 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 	}
 	g := finding.GivenContainer{
 		File: finding.UTF8(found.Object.File().Name), Line: found.Container.At().Line, Object: found.Object.Title(),
-		Container: found.Container.Name, Role: found.Container.Role.String(), Env: []finding.GivenEnv{}, RestartOn: append([]string{}, patch.Resize...),
+		Container: found.Container.Name, Role: found.Container.Role.String(), Env: []finding.GivenEnv{},
+		RestartOn: append([]string{}, patch.Resize...),
 	}
 	if known {
 		g.OptedIn = &in
@@ -86,14 +90,16 @@ func givenTo(c *policy.Config, found *lint.Described, namespace, titles map[stri
 		g.Env = append(g.Env, v)
 	}
 	for _, r := range patch.Reasons {
-		g.Reasons = append(g.Reasons, finding.GivenWhy{Knob: r.Knob, Reason: r.Code, Text: cmp.Or(texts[r.Code], titles[r.Code])})
+		g.Reasons = append(g.Reasons,
+			finding.GivenWhy{Knob: r.Knob, Reason: r.Code, Text: cmp.Or(texts[r.Code], titles[r.Code])})
 	}
 	return g
 }
 
 // withhold takes back what a patch gives: there is no room for the annotation.
 func withhold(patch *podpatch.Patch) {
-	patch.Reasons = slices.DeleteFunc(patch.Reasons, func(r podpatch.Reason) bool { return r.Code == podpatch.RestartOnResize })
+	patch.Reasons = slices.DeleteFunc(patch.Reasons,
+		func(r podpatch.Reason) bool { return r.Code == podpatch.RestartOnResize })
 	for i := range patch.Reasons {
 		r := &patch.Reasons[i]
 		if slices.ContainsFunc(patch.Env, func(e podpatch.Env) bool { return e.Name == r.Knob }) {
@@ -105,7 +111,8 @@ func withhold(patch *podpatch.Patch) {
 
 // correct adds to a patch the GOMEMLIMIT that replaces one which snug has added to the container, corrects the
 // note of its pod, and returns the old value; "" = it needs none. A copy of a pod has the variable and the annotation.
-func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *podpatch.Patch, note *pod.Note) (from string) {
+func correct(c *policy.Config, about *policy.Pod, found *lint.Described, patch *podpatch.Patch,
+	note *pod.Note) (from string) {
 	container := found.Container.Value()
 	for _, v := range container.Env.Vars {
 		if !note.Sized(container, v) {

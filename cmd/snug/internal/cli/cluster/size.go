@@ -58,7 +58,8 @@ agent.state is a directory of the node.
 		},
 	}
 	o.addCluster(cmd)
-	cmd.Flags().Var(&prices, "price", "what a core and a GiB cost for the same time, as `CORE,GIB` (default AWS Fargate's, 0.04048,0.004445)")
+	cmd.Flags().Var(&prices, "price",
+		"what a core and a GiB cost for the same time, as `CORE,GIB` (default AWS Fargate's, 0.04048,0.004445)")
 	u.JSONFlag(cmd.Flags())
 	return cmd
 }
@@ -82,5 +83,6 @@ func (o *fleetOptions) sizes(ctx context.Context, u *ui.UI, price size.Price) (*
 	if err := unanswered(d.Agents, d.Silent); err != nil {
 		return nil, err
 	}
-	return d, o.missed(u, fleet.MissedSizes(d, o.names), len(d.Workloads), len(d.Silent), "no such Go workload with a container now", "size")
+	return d, o.missed(u, fleet.MissedSizes(d, o.names), len(d.Workloads), len(d.Silent),
+		"no such Go workload with a container now", "size")
 }

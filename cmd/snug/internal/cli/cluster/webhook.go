@@ -61,7 +61,8 @@ var kubeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a
 var hostPort = regexp.MustCompile(`^([-.A-Za-z0-9]+|\[[0-9a-fA-F:.]+\])(:[0-9]+)?$`)
 
 func NewWebhook(u *ui.UI) *cobra.Command {
-	o := webhookOptions{listen: ":9443", health: ":9465", service: webhookService, secret: "snug-webhook", facts: "snug-facts", certLife: certLife, drain: webhookDrain}
+	o := webhookOptions{listen: ":9443", health: ":9465", service: webhookService, secret: "snug-webhook",
+		facts: "snug-facts", certLife: certLife, drain: webhookDrain}
 	cmd := &cobra.Command{
 		Use:   "webhook",
 		Short: "Serve an admission webhook that gives new pods their GOMEMLIMIT",
@@ -96,12 +97,15 @@ ConfigMap for all replicas.
 			if o.drain < 0 || o.drain > time.Minute {
 				return message.Usage("--drain "+o.drain.String()+": wrong value", "write up to a minute")
 			}
-			if at, err := url.Parse(string(o.url)); o.url != "" && (err != nil || at.Scheme != "https" || !hostPort.MatchString(at.Host) || at.User != nil || at.RawQuery+at.Fragment+strings.TrimSuffix(at.Path, "/") != "") {
+			if at, err := url.Parse(string(o.url)); o.url != "" &&
+				(err != nil || at.Scheme != "https" || !hostPort.MatchString(at.Host) || at.User != nil ||
+					at.RawQuery+at.Fragment+strings.TrimSuffix(at.Path, "/") != "") {
 				return message.Usage("--url "+message.Typed(string(o.url))+": wrong value", "write https://host:port")
 			}
 			for _, name := range []flagvalue.Text{o.namespace, o.service, o.secret, o.configuration, o.facts} {
 				if name != "" && (len(name) > 253 || !kubeName.MatchString(string(name))) {
-					return message.Usage(message.Typed(string(name))+": not a name of Kubernetes", "use lower case letters, digits, - and dots")
+					return message.Usage(message.Typed(string(name))+": not a name of Kubernetes",
+						"use lower case letters, digits, - and dots")
 				}
 			}
 			var args []string
@@ -126,24 +130,30 @@ ConfigMap for all replicas.
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Var(&o.config, "config", "read the configuration from `FILE` or - (snug cluster policy --init prints one)")
-	flags.BoolVar(&o.register, "register", false, "print the manifest that registers the webhook with an API server, and exit")
+	flags.BoolVar(&o.register, "register", false,
+		"print the manifest that registers the webhook with an API server, and exit")
 	flags.StringVar(&o.listen, "listen", o.listen, "serve API servers at `ADDRESS`, with TLS")
 	flags.StringVar(&o.health, "health", o.health, "serve kubelets and Prometheus at `ADDRESS`")
 	flags.Var(&o.namespace, "namespace", "`NAME` of the webhook's own namespace (default that of its pod)")
 	flags.Var(&o.service, "service", "API servers reach it through the service `NAME`")
 	flags.Var(&o.url, "url", "API servers reach it at `URL`, without a service")
-	flags.Var(&o.configuration, "configuration", "`NAME` of the webhook configuration (default the name in --config plus -webhook)")
+	flags.Var(&o.configuration, "configuration",
+		"`NAME` of the webhook configuration (default the name in --config plus -webhook)")
 	flags.Var(&o.secret, "secret", "store the certificate in the Secret `NAME`")
 	flags.Var((*flagvalue.Span)(&o.certLife), "cert-life", "issue certificates that are valid for `DURATION`")
 	flags.Lookup("cert-life").DefValue = "2160h, 90 days"
 	flags.Var(&o.certFile, "cert-file", "use the certificate in `FILE`, which you renew")
 	flags.Var(&o.keyFile, "key-file", "use the key in `FILE`")
-	flagvalue.Define(flags, "agents", "ask snug cluster agent at `HOST:PORT`, every address of HOST, which programs containers run", "the name of a headless service and a port, such as snug-agent.snug.svc:9464", learned.ParseAgents, &o.agents)
+	flagvalue.Define(flags, "agents",
+		"ask snug cluster agent at `HOST:PORT`, every address of HOST, which programs containers run",
+		"the name of a headless service and a port, such as snug-agent.snug.svc:9464", learned.ParseAgents, &o.agents)
 	flags.Var(&o.facts, "facts", "store what is learned in the ConfigMap `NAME`")
 	flags.Var((*flagvalue.Span)(&o.drain), "drain", "keep serving for `DURATION` after SIGTERM")
 	flags.Var((*flagvalue.Text)(&o.api.URL), "api-url", "`URL` of the API server (default that of its pod)")
-	flags.Var((*flagvalue.Text)(&o.api.TokenFile), "api-token-file", "use the token in `FILE` for the API server (default that of its pod)")
-	flags.Var((*flagvalue.Text)(&o.api.CAFile), "api-ca-file", "use the CA in `FILE` for the API server (default that of its pod)")
+	flags.Var((*flagvalue.Text)(&o.api.TokenFile), "api-token-file",
+		"use the token in `FILE` for the API server (default that of its pod)")
+	flags.Var((*flagvalue.Text)(&o.api.CAFile), "api-ca-file",
+		"use the CA in `FILE` for the API server (default that of its pod)")
 	return cmd
 }
 
@@ -177,7 +187,8 @@ func runWebhook(u *ui.UI, ctx context.Context, c *policy.Config, o *webhookOptio
 		opts.Certificate = files.GetCertificate
 		opts.More = append(opts.More, webhook.ValidUntil(files.Until))
 	} else {
-		keeper := &cert.Keeper{Store: webhook.NewSecret(client, string(o.namespace), string(o.secret), o.registered(c)), Names: []string{o.host()}, Life: o.certLife, Note: trying}
+		keeper := &cert.Keeper{Store: webhook.NewSecret(client, string(o.namespace), string(o.secret), o.registered(c)),
+			Names: []string{o.host()}, Life: o.certLife, Note: trying}
 		opts.Certificate, opts.Ready = keeper.GetCertificate, keeper.Ready
 		opts.More = append(opts.More, webhook.ValidUntil(keeper.Until))
 		background = append(background, func(ctx context.Context) {
@@ -185,7 +196,8 @@ func runWebhook(u *ui.UI, ctx context.Context, c *policy.Config, o *webhookOptio
 		})
 	}
 	if o.agents != nil {
-		keeper := &learned.Keeper{Agents: o.agents, Store: webhook.NewConfigMap(client, string(o.namespace), string(o.facts)), Note: trying}
+		keeper := &learned.Keeper{Agents: o.agents, Store: webhook.NewConfigMap(client, string(o.namespace), string(o.facts)),
+			Note: trying}
 		reviewer.Program = func(s review.Subject) podpatch.Program {
 			return keeper.Facts().Program(s.Namespace, s.Workload, s.Container, s.Image)
 		}
@@ -252,7 +264,8 @@ func (o *webhookOptions) registering() string {
 	for _, flag := range []struct {
 		name         string
 		value, usual flagvalue.Text
-	}{{"--config", config, ""}, {"--configuration", o.configuration, ""}, {"--service", o.service, webhookService}, {"--url", o.url, ""}} {
+	}{{"--config", config, ""}, {"--configuration", o.configuration, ""}, {"--service", o.service,
+		webhookService}, {"--url", o.url, ""}} {
 		if flag.value != "" && flag.value != flag.usual {
 			words = append(words, flag.name, string(flag.value))
 		}
@@ -274,7 +287,8 @@ func (o *webhookOptions) host() string {
 // client returns a client of the API server.
 func (o *webhookOptions) client(u *ui.UI) (*rest.Client, error) {
 	if o.namespace == "" {
-		return nil, message.Usage("the webhook's namespace is unknown", "name it with --namespace, or run the webhook in a pod")
+		return nil, message.Usage("the webhook's namespace is unknown",
+			"name it with --namespace, or run the webhook in a pod")
 	}
 	client, err := rest.New(o.api, u.Getenv)
 	var path *os.PathError
@@ -282,9 +296,12 @@ func (o *webhookOptions) client(u *ui.UI) (*rest.Client, error) {
 	case err == nil:
 		return client, nil
 	case errors.Is(err, rest.ErrNotInPod):
-		return nil, message.Usage(err.Error(), "run it in a pod, or name the API server with --api-url, --api-token-file and --api-ca-file, or a certificate with --cert-file")
+		return nil, message.Usage(err.Error(),
+			"run it in a pod, or name the API server with --api-url, --api-token-file and --api-ca-file, or a certificate "+
+				"with --cert-file")
 	case errors.As(err, &path):
-		return nil, message.Failed("cannot read "+message.Typed(path.Path)+": "+message.Reason(err), "a pod has it unless automountServiceAccountToken is false; name another with --api-ca-file")
+		return nil, message.Failed("cannot read "+message.Typed(path.Path)+": "+message.Reason(err),
+			"a pod has it unless automountServiceAccountToken is false; name another with --api-ca-file")
 	}
 	return nil, message.Failed(err.Error(), "name the API server with --api-url and --api-ca-file")
 }

@@ -47,8 +47,9 @@ func LimitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 			Host:          figure.Value(m.Host),
 			SwapMax:       figure.Value(m.SwapMax),
 			SwapCurrent:   figure.Value(m.SwapCurrent),
-			Events:        finding.Events{High: figure.Value(m.Events.High), Max: figure.Value(m.Events.Max), OOM: figure.Value(m.Events.OOM), OOMKills: figure.Value(m.Events.OOMKills)},
-			Pressure:      pressure(&m.Pressure),
+			Events: finding.Events{High: figure.Value(m.Events.High), Max: figure.Value(m.Events.Max),
+				OOM: figure.Value(m.Events.OOM), OOMKills: figure.Value(m.Events.OOMKills)},
+			Pressure: pressure(&m.Pressure),
 		},
 		Unknown:  gaps(l.Unknown),
 		Mounts:   mounts(l.Unknown),
@@ -86,7 +87,8 @@ func pressure(p *limits.Pressure) *finding.Pressure {
 		return nil
 	}
 	seconds := func(d time.Duration) float64 { return d.Seconds() }
-	return &finding.Pressure{Some10: figure.Value(p.Some10), Full10: figure.Value(p.Full10), SomeTotal: seconds(p.SomeTotal), FullTotal: seconds(p.FullTotal)}
+	return &finding.Pressure{Some10: figure.Value(p.Some10), Full10: figure.Value(p.Full10),
+		SomeTotal: seconds(p.SomeTotal), FullTotal: seconds(p.FullTotal)}
 }
 
 func gaps(list []limits.Gap) []finding.Gap {

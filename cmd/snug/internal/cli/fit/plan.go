@@ -79,7 +79,8 @@ or --pid names a process.`,
 	flags := cmd.Flags()
 	at.Add(flags)
 	verboseFlag(flags, &verbose)
-	flagvalue.Define(flags, "workers", "`N` such Go processes share the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &workers)
+	flagvalue.Define(flags, "workers", "`N` such Go processes share the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs,
+		&workers)
 	flags.Var(&version, "go", "plan for a program built by Go `VERSION`")
 	flags.Var(&exe, "exe", "plan for the Go program in `FILE`")
 	policy.add(flags)
@@ -194,7 +195,8 @@ func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Pla
 		} else if file != "" && q.exe == "" && q.running != nil { // file is that of the process
 			var unread string
 			if in.Now, unread = q.running(int(q.At.pid)); unread != "" {
-				noExe = append(noExe, finding.Gap{Field: "program", File: "/proc/" + q.At.pid.String() + "/mem", Why: unread + ", so it is unknown what it has set itself"})
+				noExe = append(noExe, finding.Gap{Field: "program", File: "/proc/" + q.At.pid.String() + "/mem",
+					Why: unread + ", so it is unknown what it has set itself"})
 			}
 		}
 	}
@@ -216,7 +218,8 @@ func (q *Question) Answer(own func(string) string) (*limits.Limits, *finding.Pla
 	if file != "" {
 		own, err := goproc.OwnSetters(file)
 		if err != nil {
-			d.Unknown = append(d.Unknown, finding.Gap{Field: "program", File: finding.UTF8(file), Why: message.Reason(err) + ", so it is unknown what in it sets knobs"})
+			d.Unknown = append(d.Unknown, finding.Gap{Field: "program", File: finding.UTF8(file),
+				Why: message.Reason(err) + ", so it is unknown what in it sets knobs"})
 		}
 		d.Program = &finding.Program{
 			File: finding.UTF8(file), Main: finding.UTF8(exe.Main), Setters: exe.Setters(),
@@ -298,7 +301,8 @@ func readExe(name string) (goproc.Exe, error) {
 	case exe.Gccgo():
 		return exe, message.Failed(name+": unsupported: "+exe.What, goproc.GccgoHint)
 	case !exe.IsGo:
-		return exe, message.Failed(name+": not a Go program but "+exe.What, "name the version of the Go program that it starts: --go 1."+strconv.Itoa(goproc.ThisMinor()))
+		return exe, message.Failed(name+": not a Go program but "+exe.What,
+			"name the version of the Go program that it starts: --go 1."+strconv.Itoa(goproc.ThisMinor()))
 	}
 	return exe, nil
 }

@@ -32,7 +32,8 @@ func (f *PolicyFlags) add(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	f.flags = fs
 	option.Flags(fs, func(set option.Setter) { f.setters = append(f.setters, set) })
-	flagvalue.Section(fs, "Policy", "round", "min-procs", "max-procs", "reserve-cpus", "request-factor", "gomaxprocs", "gomemlimit", "gogc")
+	flagvalue.Section(fs, "Policy", "round", "min-procs", "max-procs", "reserve-cpus", "request-factor", "gomaxprocs",
+		"gomemlimit", "gogc")
 	flagvalue.Section(fs, "Hints: what the process cannot see", "cpu-limit", "cpu-request", "memory-limit")
 }
 
@@ -63,7 +64,8 @@ func (f *PolicyFlags) input(getenv func(string) string) (plan.Policy, plan.Hints
 		set(&p, &h)
 	}
 	if len(f.setters) > 0 && p.MaxProcs > 0 && p.MinProcs > p.MaxProcs {
-		return p, h, mode, bad, message.Usage("--min-procs "+strconv.Itoa(p.MinProcs)+" --max-procs "+strconv.Itoa(p.MaxProcs)+": minimum above maximum",
+		return p, h, mode, bad, message.Usage("--min-procs "+strconv.Itoa(p.MinProcs)+" --max-procs "+
+			strconv.Itoa(p.MaxProcs)+": minimum above maximum",
 			"raise --max-procs or lower --min-procs; SNUG_MIN_PROCS and SNUG_MAX_PROCS count as well")
 	}
 	return p, h, mode, bad, nil

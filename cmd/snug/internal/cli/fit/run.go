@@ -84,11 +84,14 @@ or --memory, it ends snug too; if snug is killed, so is CMD.`,
 	fs := cmd.Flags()
 	fs.SetInterspersed(false)
 	r.policy.add(fs)
-	flagvalue.Define(fs, "cpus", "make a CPU limit of `CPUS`, as 1.5 or 1500m", plan.Want("SNUG_CPU_LIMIT"), plan.ParseCPUs, &r.spec.CPUs)
-	flagvalue.Define(fs, "memory", "make a memory limit of `SIZE`, as 256MiB", plan.Want("SNUG_MEMORY_LIMIT"), plan.ParseBytes, &r.spec.MemoryBytes)
+	flagvalue.Define(fs, "cpus", "make a CPU limit of `CPUS`, as 1.5 or 1500m", plan.Want("SNUG_CPU_LIMIT"),
+		plan.ParseCPUs, &r.spec.CPUs)
+	flagvalue.Define(fs, "memory", "make a memory limit of `SIZE`, as 256MiB", plan.Want("SNUG_MEMORY_LIMIT"),
+		plan.ParseBytes, &r.spec.MemoryBytes)
 	fs.Var(&r.asGo, "as-go", "CMD is not Go: set the variables for children built by Go `VERSION`")
 	usage.Complete(cmd, "round", roundings...)
-	flagvalue.Define(fs, "workers", "CMD starts `N` Go processes: each gets its share of the memory", plan.Want("GOMAXPROCS"), plan.ParseProcs, &r.workers)
+	flagvalue.Define(fs, "workers", "CMD starts `N` Go processes: each gets its share of the memory",
+		plan.Want("GOMAXPROCS"), plan.ParseProcs, &r.workers)
 	flagvalue.Section(fs, "A cgroup for CMD", "cpus", "memory")
 	flagvalue.Section(fs, "Program", "as-go", "workers")
 	return cmd
@@ -160,15 +163,18 @@ func (r *runCommand) run(args []string) error {
 // tighter warns if a level above snug's own group allows less than the flags ask for.
 func (r *runCommand) tighter(c cgrun.Confinement) {
 	if r.spec.CPUs > 0 && c.CPUs > 0 && c.CPUs < r.spec.CPUs*0.99 {
-		r.ui.Note("warning: you asked for %s CPUs, the groups above allow only %s, %s", units.Exact(r.spec.CPUs), units.Exact(c.CPUs), c.CPUsFrom)
+		r.ui.Note("warning: you asked for %s CPUs, the groups above allow only %s, %s", units.Exact(r.spec.CPUs),
+			units.Exact(c.CPUs), c.CPUsFrom)
 	}
 	// The kernel rounds a memory limit down to whole pages.
 	switch {
 	case c.MemoryBytes == 0 || c.MemoryBytes >= r.spec.MemoryBytes-1<<16:
 	case c.MemoryFrom == cgrun.HostMemory:
-		r.ui.Note("warning: you asked for %s, the machine has only %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes))
+		r.ui.Note("warning: you asked for %s, the machine has only %s", plan.Bytes(r.spec.MemoryBytes),
+			plan.Bytes(c.MemoryBytes))
 	default:
-		r.ui.Note("warning: you asked for %s, the groups above allow only %s, %s", plan.Bytes(r.spec.MemoryBytes), plan.Bytes(c.MemoryBytes), c.MemoryFrom)
+		r.ui.Note("warning: you asked for %s, the groups above allow only %s, %s", plan.Bytes(r.spec.MemoryBytes),
+			plan.Bytes(c.MemoryBytes), c.MemoryFrom)
 	}
 }
 
@@ -319,7 +325,8 @@ func (r *runCommand) recognise(file, name string) (goproc.Exe, bool) {
 			r.ui.Note("note: %s is started unchanged, it is %s; %s", name, exe.What, hint)
 		}
 	case exe.Minor == 0:
-		r.ui.Note("note: %s is started unchanged, it does not say which Go built it; %s", name, strings.Replace(hint, "sets the variables for Go programs that it starts", "names the version", 1))
+		r.ui.Note("note: %s is started unchanged, it does not say which Go built it; %s", name,
+			strings.Replace(hint, "sets the variables for Go programs that it starts", "names the version", 1))
 	default:
 		return exe, true
 	}

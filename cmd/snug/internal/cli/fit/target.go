@@ -132,7 +132,8 @@ func openSituation(name string) (fs.FS, error) {
 func complete(data, want []byte) bool {
 	last := bytes.TrimRight(want, "\n")
 	last = last[bytes.LastIndexByte(last, '\n')+1:]
-	return bytes.HasPrefix(last, []byte("gomemlimit ")) && bytes.HasSuffix(want, []byte("\n")) && bytes.HasSuffix(data, want)
+	return bytes.HasPrefix(last, []byte("gomemlimit ")) && bytes.HasSuffix(want, []byte("\n")) &&
+		bytes.HasSuffix(data, want)
 }
 
 // check fails early if the tree has no proc, so that a mistyped name does not look like a
@@ -209,7 +210,8 @@ func (p *Place) Failure(err error) error {
 		}
 		return message.Failed(where+": no such process", "it may have ended, or belong to another PID namespace")
 	case errors.Is(err, limits.ErrNotSupported):
-		return message.Failed(err.Error(), "read a saved situation with --root FILE; snug collect writes one on the Linux machine")
+		return message.Failed(err.Error(),
+			"read a saved situation with --root FILE; snug collect writes one on the Linux machine")
 	}
 	return err
 }
@@ -218,7 +220,8 @@ func (p *Place) Failure(err error) error {
 // snug and Go read, because the rest may hold secrets. A tree without environments (a saved
 // situation) has no variable set. SNUG variables of the caller, from own, win over those of
 // the process. unknown holds warnings for SNUG variables that nothing reads.
-func (p *Place) environ(own func(string) string) (getenv func(string) string, unknown []limits.Warning, gaps []finding.Gap) {
+func (p *Place) environ(own func(string) string) (getenv func(string) string, unknown []limits.Warning,
+	gaps []finding.Gap) {
 	if p.self() {
 		return own, plan.UnknownNames(os.Environ()), nil
 	}

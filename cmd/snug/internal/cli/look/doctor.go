@@ -117,7 +117,8 @@ func doctor(ctx context.Context, u *ui.UI, names []string, duration time.Duratio
 			return nil, err
 		}
 		for _, t := range found {
-			if !slices.ContainsFunc(all, func(s examine.Subject) bool { return s.PID == t.PID && (s.PID != 0 || s.Name == t.Name) }) {
+			if !slices.ContainsFunc(all,
+				func(s examine.Subject) bool { return s.PID == t.PID && (s.PID != 0 || s.Name == t.Name) }) {
 				all = append(all, t)
 			}
 		}

@@ -27,7 +27,8 @@ func compareSaved(ctx context.Context, u *ui.UI, names []string, minSeverity fin
 	if err != nil {
 		return err
 	}
-	d := &finding.DoctorDiff{Head: finding.NewHead(finding.KindDoctorDiff), Before: names[0], After: names[1], Targets: examine.Compare(before, after)}
+	d := &finding.DoctorDiff{Head: finding.NewHead(finding.KindDoctorDiff), Before: names[0], After: names[1],
+		Targets: examine.Compare(before, after)}
 	d.Next = "snug report " + message.Quote(names[1])
 	if err := u.Answer(d); err != nil {
 		return err

@@ -98,7 +98,9 @@ func holdingFailure(pid int, err error) error {
 	case errors.Is(err, gobin.ErrNotGo):
 		return notGo(pid)
 	case errors.Is(err, holders.ErrOff):
-		return message.Failed(what, "import runtime/pprof or net/http/pprof and use its heap profile, and leave runtime.MemProfileRate alone; snug profile --goroutines needs neither")
+		return message.Failed(what,
+			"import runtime/pprof or net/http/pprof and use its heap profile, and leave runtime.MemProfileRate alone; snug "+
+				"profile --goroutines needs neither")
 	case errors.Is(err, holders.ErrUnknown), errors.Is(err, gobin.ErrUnsupported):
 		return message.Failed(what, "it needs a program that a release of Go from 1.18 to 1.27 built for amd64 or arm64")
 	}
@@ -124,7 +126,8 @@ func heapDocument(d *finding.Heap, all []heldprof.Holder) *finding.Heap {
 	for i := range all[:min(len(all), maxHolders)] {
 		x := &all[i]
 		d.Top = append(d.Top, finding.Holder{
-			Live: x.Live, Ratio: float64(x.Live) / float64(max(d.Live, 1)), Objects: x.Objects, Samples: x.Samples, Allocated: x.Allocated, Stack: stack(x.Calls),
+			Live: x.Live, Ratio: float64(x.Live) / float64(max(d.Live, 1)), Objects: x.Objects, Samples: x.Samples,
+			Allocated: x.Allocated, Stack: stack(x.Calls),
 		})
 	}
 	return d
@@ -134,7 +137,8 @@ func heapDocument(d *finding.Heap, all []heldprof.Holder) *finding.Heap {
 func readHolders(h *holders.Heap, n *holders.Names) []heldprof.Holder {
 	var all []heldprof.Holder
 	for _, x := range h.Holders(n) {
-		all = append(all, heldprof.Holder{Calls: holders.Calls(x.Frames), Live: x.Live, Objects: x.Objects, Samples: x.Samples, Allocated: x.Allocated})
+		all = append(all, heldprof.Holder{Calls: holders.Calls(x.Frames), Live: x.Live, Objects: x.Objects,
+			Samples: x.Samples, Allocated: x.Allocated})
 	}
 	return all
 }
@@ -153,7 +157,8 @@ func callOf(c heldprof.Call) finding.Call {
 
 func goroutinesDocument(pid int, target string, g *holders.Goroutines, n *holders.Names) *finding.Goroutines {
 	d := &finding.Goroutines{
-		Head: finding.NewHead(finding.KindGoroutines), Target: target, Next: doctorOf(pid), Source: g.Source, Total: g.Total, Runtime: &g.Runtime, Unread: g.Unread, Left: g.Left,
+		Head: finding.NewHead(finding.KindGoroutines), Target: target, Next: doctorOf(pid), Source: g.Source, Total: g.Total,
+		Runtime: &g.Runtime, Unread: g.Unread, Left: g.Left,
 		Stacks: len(g.Groups), States: []finding.GoroutineState{}, Groups: []finding.GoroutineGroup{},
 	}
 	states := map[string]int{}
@@ -163,7 +168,8 @@ func goroutinesDocument(pid int, target string, g *holders.Goroutines, n *holder
 			continue
 		}
 		x := finding.GoroutineGroup{
-			Count: group.Count, State: finding.UTF8(group.Words()), Stack: stack(holders.Calls(n.Calls(group.Calls))), Cut: group.Cut,
+			Count: group.Count, State: finding.UTF8(group.Words()), Stack: stack(holders.Calls(n.Calls(group.Calls))),
+			Cut:   group.Cut,
 			Start: finding.UTF8(n.Start(group.Start)), IDs: group.IDs,
 		}
 		if f, ok := n.Creator(group.Creator); ok {
@@ -190,7 +196,8 @@ func byCount(states map[string]int) []finding.GoroutineState {
 // heaped prints a heap profile and writes the requested files.
 func heaped(u *ui.UI, d *finding.Heap, p *profile.Profile, file, html string) error {
 	live := slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == "inuse_space" })
-	wrong := cmp.Or(written(file, &d.Saved, p.Write), written(html, &d.Page, func(w io.Writer) error { return page.Heap(w, cpuprof.CallsOf(p, live), d) }))
+	wrong := cmp.Or(written(file, &d.Saved, p.Write),
+		written(html, &d.Page, func(w io.Writer) error { return page.Heap(w, cpuprof.CallsOf(p, live), d) }))
 	if d.Saved != nil {
 		d.Next = "go tool pprof -top " + message.Quote(*d.Saved)
 	}
@@ -199,7 +206,8 @@ func heaped(u *ui.UI, d *finding.Heap, p *profile.Profile, file, html string) er
 
 // listed prints the goroutines and writes the requested files.
 func listed(u *ui.UI, d *finding.Goroutines, p *profile.Profile, file, html string) error {
-	wrong := cmp.Or(written(file, &d.Saved, p.Write), written(html, &d.Page, func(w io.Writer) error { return page.Goroutines(w, cpuprof.CallsOf(p, 0), d) }))
+	wrong := cmp.Or(written(file, &d.Saved, p.Write),
+		written(html, &d.Page, func(w io.Writer) error { return page.Goroutines(w, cpuprof.CallsOf(p, 0), d) }))
 	if d.Saved != nil {
 		d.Next = "go tool pprof -traces " + message.Quote(*d.Saved)
 	}

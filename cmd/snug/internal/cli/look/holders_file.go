@@ -86,7 +86,8 @@ func readHeld(ctx context.Context, name string, heap bool) (*heldFile, error) {
 			return nil, err
 		}
 		if len(t.goroutines.Groups) == 0 {
-			return nil, message.Failed(src.Name+": no printed goroutine in it", "use /debug/pprof/goroutine as it is or with ?debug=2, or what the program printed when it ended")
+			return nil, message.Failed(src.Name+": no printed goroutine in it",
+				"use /debug/pprof/goroutine as it is or with ?debug=2, or what the program printed when it ended")
 		}
 	}
 	if t == nil || heap != (t.heap != nil) {
@@ -130,7 +131,8 @@ func (t *heldFile) answer(u *ui.UI, file, html string) error {
 		if i >= maxHolders {
 			continue
 		}
-		group := finding.GoroutineGroup{Count: x.Count, State: finding.UTF8(x.State), Stack: stack(x.Calls), Cut: x.Cut, IDs: x.IDs}
+		group := finding.GoroutineGroup{Count: x.Count, State: finding.UTF8(x.State), Stack: stack(x.Calls), Cut: x.Cut,
+			IDs: x.IDs}
 		if len(x.Calls) > 0 {
 			group.Start = finding.UTF8(x.Calls[len(x.Calls)-1].Function)
 		}

@@ -84,13 +84,15 @@ or from a file or an address.`,
 			case share && !compare:
 				return message.Usage("--share compares two targets", "snug profile --share A B")
 			case compare && file != "":
-				return message.Usage("--output "+message.Quote(string(file))+": a comparison is no profile", "--merge adds the targets up and writes the sum; --html writes a page of the differences")
+				return message.Usage("--output "+message.Quote(string(file))+": a comparison is no profile",
+					"--merge adds the targets up and writes the sum; --html writes a page of the differences")
 			}
 			files := []outfile.File{{Flag: "--output", Name: string(file)}, {Flag: "--html", Name: string(html)}}
 			for _, name := range args {
 				files = append(files, outfile.File{Name: name})
 			}
-			if err := cmp.Or(outfile.Apart(files...), outfile.Writable("--output", string(file)), outfile.Writable("--html", string(html))); err != nil {
+			if err := cmp.Or(outfile.Apart(files...), outfile.Writable("--output", string(file)),
+				outfile.Writable("--html", string(html))); err != nil {
 				return err
 			}
 			ctx, stop := ui.UntilInterrupted()

@@ -20,18 +20,21 @@ func compared(u *ui.UI, both []*taken, byShare bool, html string) error {
 		return err
 	}
 	d := &finding.ProfileDiff{
-		Head: finding.NewHead(finding.KindProfileDiff), A: side(a), B: side(b), Unit: finding.UnitRatio, Confidence: cpuprof.Confidence,
-		Total: page.Change(c.Total), OverSize: page.Change(c.OverSize), GC: page.Change(c.GC),
+		Head: finding.NewHead(finding.KindProfileDiff), A: side(a), B: side(b), Unit: finding.UnitRatio,
+		Confidence: cpuprof.Confidence,
+		Total:      page.Change(c.Total), OverSize: page.Change(c.OverSize), GC: page.Change(c.GC),
 		Classes: []finding.ClassDiff{}, Functions: []finding.FuncDiff{}, Caveats: caveats(c, byShare),
 	}
 	if c.PerSecond {
 		d.Unit = finding.UnitCores
 	}
 	for _, x := range c.Classes {
-		d.Classes = append(d.Classes, finding.ClassDiff{ID: string(x.Class), Words: x.Class.Words(), Change: page.Change(x.Change)})
+		d.Classes = append(d.Classes,
+			finding.ClassDiff{ID: string(x.Class), Words: x.Class.Words(), Change: page.Change(x.Change)})
 	}
 	for _, x := range c.Functions[:min(len(c.Functions), topFunctions)] {
-		d.Functions = append(d.Functions, finding.FuncDiff{Function: finding.UTF8(x.Name), Change: page.Change(x.Change), Own: page.Change(x.Self)})
+		d.Functions = append(d.Functions,
+			finding.FuncDiff{Function: finding.UTF8(x.Name), Change: page.Change(x.Change), Own: page.Change(x.Self)})
 	}
 	d.Next = afterComparison(d)
 	wrong := written(html, &d.Page, func(w io.Writer) error { return page.FlameDiff(w, c, d) })
@@ -42,7 +45,8 @@ func compared(u *ui.UI, both []*taken, byShare bool, html string) error {
 }
 
 func side(t *taken) finding.Profiled {
-	return finding.Profiled{Target: t.target, Source: string(t.Source), Seconds: t.seconds(), CPU: t.CPUSeconds, Samples: t.Samples}
+	return finding.Profiled{Target: t.target, Source: string(t.Source), Seconds: t.seconds(), CPU: t.CPUSeconds,
+		Samples: t.Samples}
 }
 
 // fewSamples is the number of samples of a profile below which only large differences can be shown.
@@ -62,15 +66,18 @@ func caveats(c *cpuprof.Comparison, byShare bool) []string {
 	unknown := a.Samples == 0 && a.CPUSeconds > 0 || b.Samples == 0 && b.CPUSeconds > 0
 	say(unknown, "A profile does not have its number of samples, so no difference can be told from chance.")
 	least := min(a.Samples, b.Samples)
-	say(!unknown && least < fewSamples, "A profile has "+units.Plural(least, "sample")+", so only large differences can be shown: sample longer.")
+	say(!unknown && least < fewSamples,
+		"A profile has "+units.Plural(least, "sample")+", so only large differences can be shown: sample longer.")
 	say(a.Source != b.Source, "The samplers differ: "+string(a.Source)+" and "+string(b.Source)+".")
 	one := (a.Source == cpuprof.RuntimePprof) != (b.Source == cpuprof.RuntimePprof)
 	say(one, "runtime/pprof never sees the thread of sysmon, and misses a part of sched and sched.netpoll.")
-	say(a.UserOnly != b.UserOnly, "Only one profile has time in the kernel, so system calls and page faults differ for that reason.")
+	say(a.UserOnly != b.UserOnly,
+		"Only one profile has time in the kernel, so system calls and page faults differ for that reason.")
 	if unknown || least == 0 {
 		return all
 	}
-	return append(all, "The intervals are of chance in sampling. Load, data and the machine may differ too: snug bench compares settings with the same load in shuffled rounds.")
+	return append(all, "The intervals are of chance in sampling. Load, data and the machine may differ too: snug bench "+
+		"compares settings with the same load in shuffled rounds.")
 }
 
 // afterComparison returns the next command to try: to explain what grew, or what else changed.

@@ -86,7 +86,8 @@ func one(name string) (examine.Subject, error) {
 		return examine.Subject{}, err
 	}
 	if len(s) > 1 {
-		return examine.Subject{}, message.Usage(name+": several processes", "name one by its number: snug ps "+message.Quote(name)+" lists them")
+		return examine.Subject{}, message.Usage(name+": several processes",
+			"name one by its number: snug ps "+message.Quote(name)+" lists them")
 	}
 	return s[0], nil
 }
@@ -147,7 +148,8 @@ func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ 
 	var denied *cpuprof.DeniedError
 	switch {
 	case errors.As(err, &denied):
-		return "", nil, message.Failed(denied.Error(), "run it as root; or snug doctor "+strconv.Itoa(pid)+", which counts instead of sampling")
+		return "", nil, message.Failed(denied.Error(),
+			"run it as root; or snug doctor "+strconv.Itoa(pid)+", which counts instead of sampling")
 	case err != nil:
 		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)
 	}

@@ -60,7 +60,8 @@ you must be root to read another user's process.`,
 		ValidArgsFunction: completePids(math.MaxInt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if PSOrders[order] == nil {
-				return message.Usage("--sort "+message.Typed(order)+": wrong value", "write finding, pid, memory, throttled or procs")
+				return message.Usage("--sort "+message.Typed(order)+": wrong value",
+					"write finding, pid, memory, throttled or procs")
 			}
 			d, err := ListGo(args)
 			if err != nil {
@@ -92,7 +93,8 @@ you must be root to read another user's process.`,
 
 // ListGo lists all Go processes or, if there are words, those that a word names.
 func ListGo(words []string) (*finding.PS, error) {
-	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{}, Unsupported: []finding.Unsupported{}}
+	d := &finding.PS{Head: finding.NewHead(finding.KindPS), Processes: []finding.Process{},
+		Unsupported: []finding.Unsupported{}}
 	k := observe.New()
 	k.Guests = true
 	denied := observe.Skips{}

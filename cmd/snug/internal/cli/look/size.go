@@ -102,7 +102,8 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 			if trials.asked(cmd) {
 				return trials.run(cmd, args, &f)
 			}
-			if err := cmp.Or(outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Flag: "--html", Name: string(f.html)}), outfile.Writable("--html", string(f.html))); err != nil {
+			if err := cmp.Or(outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Flag: "--html", Name: string(f.html)}),
+				outfile.Writable("--html", string(f.html))); err != nil {
 				return err
 			}
 			found, err := examine.Resolve(args[0])
@@ -120,7 +121,8 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 			var d *finding.Size
 			if found[0].PID == 0 {
 				if cmd.Flags().Changed("for") {
-					return message.Usage(message.Typed(args[0])+": --for with a saved answer", "name a process to watch, or leave --for out")
+					return message.Usage(message.Typed(args[0])+": --for with a saved answer",
+						"name a process to watch, or leave --for out")
 				}
 				f.old = true
 				d, err = f.saved(ctx, args[0])
@@ -135,7 +137,8 @@ Bounds: p50, p95, p99, rps, cpu (per request), rss, peak, errors, throttled.`,
 	}
 	u.JSONFlag(cmd.Flags())
 	cmd.Flags().Var((*flagvalue.Span)(&f.duration), "for", "watch for `DURATION` (default 2m; 30s with a command)")
-	cmd.Flags().Var(&f.prices, "price", "what a core and a GiB cost for the same time, as `CORE,GIB` (default AWS Fargate's, 0.04048,0.004445)")
+	cmd.Flags().Var(&f.prices, "price",
+		"what a core and a GiB cost for the same time, as `CORE,GIB` (default AWS Fargate's, 0.04048,0.004445)")
 	cmd.Flags().BoolVar(&f.patch, "patch", false, "print the resources and variables of a Kubernetes container instead")
 	cmd.Flags().Var(&f.html, "html", "write a page with the curve to `FILE`")
 	trials = newSizeTrials(u, cmd)
@@ -188,7 +191,8 @@ func (f *sizing) saved(ctx context.Context, file string) (*finding.Size, error) 
 		d, err = size.Again(d, f.price)
 		switch {
 		case errors.Is(err, size.ErrEarlier):
-			return nil, message.Failed(file+": "+err.Error(), "leave --price out, or watch the program again: snug size PID --json")
+			return nil, message.Failed(file+": "+err.Error(),
+				"leave --price out, or watch the program again: snug size PID --json")
 		case err != nil:
 			return nil, message.Failed(file+": "+err.Error(), "watch the program again: snug size PID --json")
 		}

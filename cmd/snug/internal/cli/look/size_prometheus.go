@@ -55,14 +55,16 @@ func withPrometheus(u *ui.UI, cmd *cobra.Command) *cobra.Command {
 		case err != nil:
 			return err
 		case len(d.Workloads) == 0:
-			return message.Failed(message.Typed(names...)+": no such Go workload", "snug size --prometheus "+message.Quote(string(address))+" lists them")
+			return message.Failed(message.Typed(names...)+": no such Go workload",
+				"snug size --prometheus "+message.Quote(string(address))+" lists them")
 		}
 		if missed := fleet.MissedSizes(d, names); len(missed) > 0 {
 			u.Note("warning: no such Go workload, %s", message.Typed(missed...))
 		}
 		return u.Answer(d)
 	}
-	cmd.Flags().Var(&address, "prometheus", "answer for the workloads NAME, or all, of the agents that the Prometheus at `URL` scrapes")
+	cmd.Flags().Var(&address, "prometheus",
+		"answer for the workloads NAME, or all, of the agents that the Prometheus at `URL` scrapes")
 	cmd.Long += `
 
 With --prometheus it answers as snug cluster size does, for the workloads of all agents that a

@@ -73,7 +73,8 @@ func (s *sizeTrials) asked(cmd *cobra.Command) bool {
 func (s *sizeTrials) unused() (err error) {
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed && err == nil {
-			err = message.Usage("--"+f.Name+" without a command", "leave it out, or name the program after --: snug size --url http://127.0.0.1:8080/ --rate 300 -- ./server")
+			err = message.Usage("--"+f.Name+" without a command",
+				"leave it out, or name the program after --: snug size --url http://127.0.0.1:8080/ --rate 300 -- ./server")
 		}
 	})
 	return err
@@ -83,7 +84,9 @@ func (s *sizeTrials) unused() (err error) {
 func (s *sizeTrials) run(cmd *cobra.Command, args []string, f *sizing) error {
 	switch dash := cmd.ArgsLenAtDash(); {
 	case len(args) > 0 && dash != 0:
-		return message.Usage(message.Typed(args[0])+": arguments without --", "a process is watched without --url, --rate and --slo; a command comes after --: "+cmd.CommandPath()+" --url http://127.0.0.1:8080/ --rate 300 -- ./server")
+		return message.Usage(message.Typed(args[0])+": arguments without --",
+			"a process is watched without --url, --rate and --slo; a command comes after --: "+cmd.CommandPath()+
+				" --url http://127.0.0.1:8080/ --rate 300 -- ./server")
 	case len(args) > 0 && args[0] == "":
 		return ui.EmptyWord(cmd.CommandPath() + " -- ''")
 	}

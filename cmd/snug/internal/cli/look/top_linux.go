@@ -46,7 +46,8 @@ func topLive(u *ui.UI, o *topOptions) error {
 		return message.Failed("stdout: not a terminal", "snug ps prints a list, snug top --batch one look after the other")
 	}
 	if t := u.Getenv("TERM"); t == "" || t == "dumb" {
-		return message.Failed("TERM="+message.Quote(t)+": a terminal without a cursor", "snug top --batch prints one look after the other")
+		return message.Failed("TERM="+message.Quote(t)+": a terminal without a cursor",
+			"snug top --batch prints one look after the other")
 	}
 	if o.attended {
 		return topScreen(u, o)
@@ -65,7 +66,8 @@ func topLive(u *ui.UI, o *topOptions) error {
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return message.Failed("/dev/tty: no terminal: "+message.Reason(err), "snug top --batch prints one look after the other")
+		return message.Failed("/dev/tty: no terminal: "+message.Reason(err),
+			"snug top --batch prints one look after the other")
 	}
 	defer tty.Close()
 	found, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)

@@ -46,7 +46,8 @@ func topLoop(u *ui.UI, o *topOptions, view *top.View) error {
 	var screen tcell.Screen
 	tty, err := tcell.NewDevTty()
 	if err == nil {
-		screen, err = tcell.NewTerminfoScreenFromTty(&sane{Tty: tty}, tcell.OptNegotiation(false), tcell.OptKeyboardProtocol(tcell.LegacyKeyboard))
+		screen, err = tcell.NewTerminfoScreenFromTty(&sane{Tty: tty}, tcell.OptNegotiation(false),
+			tcell.OptKeyboardProtocol(tcell.LegacyKeyboard))
 	}
 	if err == nil {
 		err = screen.Init()

@@ -111,7 +111,8 @@ func traces(u *ui.UI, ctx context.Context, names []string, duration time.Duratio
 
 // readTrace reads one trace and shows its progress on a terminal.
 func readTrace(u *ui.UI, ctx context.Context, name string, duration time.Duration) (*finding.Traced, error) {
-	if at, err := url.Parse(name); err == nil && examine.Address(name) && strings.HasSuffix(strings.TrimSuffix(at.Path, "/"), "/debug/pprof") {
+	if at, err := url.Parse(name); err == nil && examine.Address(name) &&
+		strings.HasSuffix(strings.TrimSuffix(at.Path, "/"), "/debug/pprof") {
 		at.Path = strings.TrimSuffix(at.Path, "/") + "/trace"
 		at.RawQuery = "seconds=" + strconv.Itoa(int(duration.Seconds()))
 		name = at.String()

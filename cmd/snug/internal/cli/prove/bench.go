@@ -125,19 +125,25 @@ Exit codes: 0 success; 1 snug or the program failed; 2 wrong usage; 3 with
 	b.Sweep.AddLimits(fs)
 	b.Sweep.AddKnobs(fs)
 	b.Sweep.AddSets(fs)
-	flagvalue.DefineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", wantWorkload(), parseWorkloads, &b.Sweep.Workloads)
-	flagvalue.DefineList(fs, "load", "loads of a service in `LIST`: saturated, 80%, 800/s", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &b.Sweep.Loads)
+	flagvalue.DefineList(fs, "workload", "built-in `NAME` to measure, see above (default http)", wantWorkload(),
+		parseWorkloads, &b.Sweep.Workloads)
+	flagvalue.DefineList(fs, "load", "loads of a service in `LIST`: saturated, 80%, 800/s",
+		"saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &b.Sweep.Loads)
 	b.AddUsers(fs)
 	b.Add(fs)
 	usage.Complete(cmd, "objective", lab.Objectives...)
 	usage.Complete(cmd, "workload", workload.Names()...)
-	flagvalue.DefineList(fs, "metric", "show figures that a batch or a load command prints, by `NAME` in the last line of JSON", "names of figures", func(text string) (string, bool) {
-		return text, text != ""
-	}, &b.Metrics)
+	flagvalue.DefineList(fs, "metric",
+		"show figures that a batch or a load command prints, by `NAME` in the last line of JSON", "names of figures",
+		func(text string) (string, bool) {
+			return text, text != ""
+		}, &b.Metrics)
 	fs.BoolVar(&b.Trace, "trace", false, "also take an execution trace of each run, and show its figures")
 	fs.BoolVar(&b.Full, "full", false, "also open loops and latency percentiles; about 15 minutes")
-	fs.BoolVar(&b.Check, "check", false, "exit with 3 if the current setting is worse than the best, and print what to paste")
-	fs.Var((*flagvalue.Text)(&b.Benchfmt), "benchfmt", "also write the runs to `FILE` in Go's benchmark format, for benchstat")
+	fs.BoolVar(&b.Check, "check", false,
+		"exit with 3 if the current setting is worse than the best, and print what to paste")
+	fs.Var((*flagvalue.Text)(&b.Benchfmt), "benchfmt",
+		"also write the runs to `FILE` in Go's benchmark format, for benchstat")
 	in.add(fs)
 	usage.Complete(cmd, "in", engine.Names...)
 	u.JSONFlag(cmd.Flags())
@@ -173,9 +179,11 @@ func workloadHelp() string {
 
 // nextBench returns the command to run next.
 func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
-	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "rounds", "window", "warmup", "seed", "objective", "full", "metric"}, target...)
+	knobs := append([]string{"gomaxprocs", "gogc", "gomemlimit", "set", "rounds", "window", "warmup", "seed", "objective",
+		"full", "metric"}, target...)
 	late := slices.ContainsFunc(doc.Cells, func(c finding.Cell) bool {
-		return slices.ContainsFunc(c.Rounds, func(r finding.Run) bool { return strings.Contains(r.Invalid, "generator was late") })
+		return slices.ContainsFunc(c.Rounds,
+			func(r finding.Run) bool { return strings.Contains(r.Invalid, "generator was late") })
 	})
 	switch {
 	case !doc.Complete && b.RecordFile != "":
@@ -191,7 +199,8 @@ func nextBench(b *lab.Bench, flags *pflag.FlagSet, doc *finding.Bench) string {
 	case len(b.Cmd) == 0:
 		return "snug bench --url http://127.0.0.1:8080/ -- COMMAND"
 	case len(b.Sweep.CPUs) > 1 || len(b.Sweep.Memory) > 1 || len(b.Sweep.Loads) > 1:
-		return "snug tune" + again(&b.Lab, flags, "url", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt")
+		return "snug tune" + again(&b.Lab, flags, "url", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc",
+			"timeout", "ready", "rt")
 	}
 	return "snug tune" + again(&b.Lab, flags, target...)
 }

@@ -25,7 +25,8 @@ func newLab(u *ui.UI) lab.Lab {
 // command checks the arguments after the flags and sets the program to measure.
 func command(l *lab.Lab, cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-		return message.Usage(message.Typed(args[0])+": arguments without --", "flags first, then --, then the program: "+cmd.CommandPath()+" -- "+message.Quote(args[0]))
+		return message.Usage(message.Typed(args[0])+": arguments without --",
+			"flags first, then --, then the program: "+cmd.CommandPath()+" -- "+message.Quote(args[0]))
 	}
 	if cmd.ArgsLenAtDash() == 0 && len(args) == 0 {
 		return message.Usage(cmd.CommandPath()+": no command after --", "name the program to measure")
@@ -84,4 +85,5 @@ func given(f *pflag.Flag) []string {
 }
 
 // target lists the flags that say what is measured, and in which container.
-var target = []string{"cpus", "memory", "workload", "load", "users", "url", "load-cmd", "prepare", "method", "body", "header", "http2", "grpc", "timeout", "ready", "rt", "no-limit"}
+var target = []string{"cpus", "memory", "workload", "load", "users", "url", "load-cmd", "prepare", "method", "body",
+	"header", "http2", "grpc", "timeout", "ready", "rt", "no-limit"}

@@ -31,9 +31,10 @@ type container struct {
 var containerFlags = []string{"in", "image", "in-arg", "snug-linux"}
 
 func (c *container) add(fs *pflag.FlagSet) {
-	flagvalue.Define(fs, "in", "run it in a container of `ENGINE`, docker or podman, on a machine without cgroups", "docker or podman", func(text string) (string, bool) {
-		return text, slices.Contains(engine.Names, text)
-	}, &c.engine)
+	flagvalue.Define(fs, "in", "run it in a container of `ENGINE`, docker or podman, on a machine without cgroups",
+		"docker or podman", func(text string) (string, bool) {
+			return text, slices.Contains(engine.Names, text)
+		}, &c.engine)
 	fs.StringVar(&c.image, "image", "", "the `IMAGE` of that container, which must be there (default an empty one)")
 	fs.StringArrayVar(&c.more, "in-arg", nil, "also give `ARG` to docker run, such as --env=MODE=fast; repeatable")
 	fs.Var((*flagvalue.Text)(&c.snug), "snug-linux", "snug for Linux, a `FILE` (default beside this one)")
@@ -55,7 +56,8 @@ func (c *container) check() error {
 // run runs this command line in a container. args is the command line of this process.
 func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string) error {
 	if l.Beside() {
-		return message.Usage("--load-cmd or --prepare with --in: a command beside the program, in a container", "run snug in a container of yours that has the command's tools")
+		return message.Usage("--load-cmd or --prepare with --in: a command beside the program, in a container",
+			"run snug in a container of yours that has the command's tools")
 	}
 	s := &engine.Spec{
 		Engine: c.engine, Image: c.image, Snug: c.snug, More: c.more, RealTime: l.RealTime,
@@ -76,7 +78,8 @@ func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string
 	case len(l.Cmd) > 0 && gotest.KindOf(l.Cmd) == gotest.GoTest:
 		scratch, err := os.MkdirTemp("", "snug-go-test-")
 		if err != nil {
-			return message.Failed("cannot build: "+message.Reason(err), "TMPDIR names a directory with room for the test program")
+			return message.Failed("cannot build: "+message.Reason(err),
+				"TMPDIR names a directory with room for the test program")
 		}
 		defer os.RemoveAll(scratch)
 		if err := c.build(u, s, l.Cmd, scratch); err != nil {
@@ -88,7 +91,8 @@ func (c *container) run(ctx context.Context, u *ui.UI, l *lab.Lab, args []string
 			file, err = filepath.Abs(file)
 		}
 		if err != nil {
-			return message.Failed(message.Quote(l.Cmd[0])+": no such program", "check the name and PATH; everything after -- is the command")
+			return message.Failed(message.Quote(l.Cmd[0])+": no such program",
+				"check the name and PATH; everything after -- is the command")
 		}
 		s.Program = file
 		s.Args[len(s.Args)-len(l.Cmd)] = file

@@ -14,7 +14,8 @@ import (
 func recheck(d finding.Document) (finding.Document, error) {
 	b, ok := d.(*finding.Bench)
 	if !ok {
-		return nil, message.Usage("--recheck: only experiments of snug bench can be recomputed", "name a file that snug bench --json wrote")
+		return nil, message.Usage("--recheck: only experiments of snug bench can be recomputed",
+			"name a file that snug bench --json wrote")
 	}
 	design := &experiment.Design{Rounds: b.Rounds, Seed: b.Seed, Against: experiment.BaselineOfVariants}
 	var runs []finding.Run

@@ -38,7 +38,8 @@ func publish(u *ui.UI, l *lab.Lab, d finding.Document) error {
 }
 
 // benchstatNote says why benchstat may call a difference what snug does not.
-const benchstatNote = "note: benchstat takes these runs without their rounds, and each setting alone; it may call worse or better what snug does not (docs/bench.md)"
+const benchstatNote = "note: benchstat takes these runs without their rounds, and each setting alone; it may call " +
+	"worse or better what snug does not (docs/bench.md)"
 
 // Which documents have which form.
 const (
@@ -103,12 +104,15 @@ only. A file of snug top shows one look after the other, as --batch did.`,
   snug top --json -n 60 server > looks.jsonl; snug report looks.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return message.Usage(cmd.CommandPath()+": takes one file", "snug report FILE, where FILE is what a command wrote with --json")
+				return message.Usage(cmd.CommandPath()+": takes one file",
+					"snug report FILE, where FILE is what a command wrote with --json")
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Name: baseline}, outfile.File{Flag: "--html", Name: html}, outfile.File{Flag: "--benchfmt", Name: benchfmt}, outfile.File{Flag: "--markdown", Name: markdown}); err != nil {
+			if err := outfile.Apart(outfile.File{Name: args[0]}, outfile.File{Name: baseline},
+				outfile.File{Flag: "--html", Name: html}, outfile.File{Flag: "--benchfmt",
+					Name: benchfmt}, outfile.File{Flag: "--markdown", Name: markdown}); err != nil {
 				return err
 			}
 			if html != "-" {
@@ -128,7 +132,8 @@ only. A file of snug top shows one look after the other, as --batch did.`,
 			var stored finding.Document
 			if baseline != "" {
 				if markdown == "" {
-					return message.Usage("--baseline "+baseline+": only --markdown shows a baseline", "snug report --markdown - --baseline "+message.Quote(baseline)+" "+message.Quote(args[0]))
+					return message.Usage("--baseline "+baseline+": only --markdown shows a baseline",
+						"snug report --markdown - --baseline "+message.Quote(baseline)+" "+message.Quote(args[0]))
 				}
 				if stored, _, err = readDocument(u, baseline); err != nil {
 					return err
@@ -156,10 +161,13 @@ only. A file of snug top shows one look after the other, as --batch did.`,
 		},
 	}
 	cmd.Flags().Var((*flagvalue.Text)(&html), "html", "write a page to `FILE`; - is stdout")
-	cmd.Flags().Var((*flagvalue.Text)(&benchfmt), "benchfmt", "write the runs to `FILE` in Go's benchmark format; - is stdout")
+	cmd.Flags().Var((*flagvalue.Text)(&benchfmt), "benchfmt",
+		"write the runs to `FILE` in Go's benchmark format; - is stdout")
 	cmd.Flags().Var((*flagvalue.Text)(&markdown), "markdown", "write a comment for a pull request to `FILE`; - is stdout")
-	cmd.Flags().Var((*flagvalue.Text)(&baseline), "baseline", "show the figures of `FILE`, an earlier document, in the comment")
-	cmd.Flags().BoolVar(&again, "recheck", false, "compute every figure and the verdict of snug bench again from its raw runs")
+	cmd.Flags().Var((*flagvalue.Text)(&baseline), "baseline",
+		"show the figures of `FILE`, an earlier document, in the comment")
+	cmd.Flags().BoolVar(&again, "recheck", false,
+		"compute every figure and the verdict of snug bench again from its raw runs")
 	u.JSONFlag(cmd.Flags())
 	return cmd
 }
@@ -204,7 +212,8 @@ func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err e
 		return nil, nil, message.Failed("cannot read "+err.Error(), savedHint)
 	}
 	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"record"`)) {
-		return nil, nil, message.Failed(name+": a record of runs, not an answer yet", "to get the answer, run the command that wrote it again with --record "+message.Quote(name))
+		return nil, nil, message.Failed(name+": a record of runs, not an answer yet",
+			"to get the answer, run the command that wrote it again with --record "+message.Quote(name))
 	}
 	if bytes.HasPrefix(data, []byte(`{"snug":"v1","kind":"`+finding.KindTop+`"`)) {
 		d, rest, err = finding.DecodeLine(data)
@@ -215,7 +224,8 @@ func readDocument(u *ui.UI, name string) (d finding.Document, rest []byte, err e
 		return nil, nil, message.Failed(name+": "+err.Error(), savedHint)
 	}
 	if v, ok := d.(*finding.Verdict); ok && (v.Limits == nil || v.Plan == nil) {
-		return nil, nil, message.Failed(name+": damaged document of kind "+finding.KindVerdict+": a part is missing", savedHint)
+		return nil, nil, message.Failed(name+": damaged document of kind "+finding.KindVerdict+": a part is missing",
+			savedHint)
 	}
 	if s, ok := d.(*finding.Size); ok && size.Possible(s) != nil {
 		return nil, nil, message.Failed(name+": "+size.ErrDamaged.Error(), savedHint)
@@ -239,7 +249,8 @@ func replayLooks(u *ui.UI, look *finding.Watch, rest []byte, name string) error 
 		next, ok := d.(*finding.Watch)
 		switch {
 		case err != nil:
-			return message.Failed(name+": only "+units.Plural(n, "look")+" can be read: "+err.Error(), "the earlier ones are shown; the file may be truncated")
+			return message.Failed(name+": only "+units.Plural(n, "look")+" can be read: "+err.Error(),
+				"the earlier ones are shown; the file may be truncated")
 		case !ok:
 			return message.Failed(name+": only "+units.Plural(n, "look")+" and then something else", savedHint)
 		}

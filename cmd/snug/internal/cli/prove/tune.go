@@ -73,17 +73,23 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 	fs.SortFlags = false
 	t.Sweep.AddLimits(fs)
 	t.Sweep.AddKnobs(fs)
-	flagvalue.Define(fs, "workload", "tune the built-in `NAME` instead of a program (see snug bench --help)", wantWorkload(), parseWorkload, &t.Workload)
-	flagvalue.Define(fs, "load", "one `LOAD` of a service: saturated, 80%, 800/s (default saturated; 80% for p99)", "saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &t.Load)
-	flagvalue.Define(fs, "users", "a closed loop with `N` users instead of a --load", "a whole number from 1 to 10000", parseUsers, &t.Users)
+	flagvalue.Define(fs, "workload", "tune the built-in `NAME` instead of a program (see snug bench --help)",
+		wantWorkload(), parseWorkload, &t.Workload)
+	flagvalue.Define(fs, "load", "one `LOAD` of a service: saturated, 80%, 800/s (default saturated; 80% for p99)",
+		"saturated, a share of capacity such as 80%, or a rate such as 800/s", lab.ParseLoad, &t.Load)
+	flagvalue.Define(fs, "users", "a closed loop with `N` users instead of a --load", "a whole number from 1 to 10000",
+		parseUsers, &t.Users)
 	fs.StringArrayVar(&t.Constraints, "constraint", nil, "the winner must meet `BOUND`, such as 'p99<20ms'; repeatable")
-	flagvalue.Define(fs, "budget", "search for `DURATION` (default 15m)", "a time from 1m to 24h", func(text string) (time.Duration, bool) {
-		d, err := time.ParseDuration(text)
-		return d, err == nil && d >= time.Minute && d <= 24*time.Hour
-	}, &t.Budget)
+	flagvalue.Define(fs, "budget", "search for `DURATION` (default 15m)", "a time from 1m to 24h",
+		func(text string) (time.Duration, bool) {
+			d, err := time.ParseDuration(text)
+			return d, err == nil && d >= time.Minute && d <= 24*time.Hour
+		}, &t.Budget)
 	t.Add(fs)
-	fs.Lookup("objective").Usage = "what better means, one `OBJECTIVE`: cpu (per request), rps, p99, wall, or auto (default): see above"
-	usage.Complete(cmd, "objective", slices.DeleteFunc(slices.Clone(lab.Objectives), func(o string) bool { return o == experiment.None })...)
+	fs.Lookup("objective").Usage = "what better means, one `OBJECTIVE`: cpu (per request), rps, p99, wall, or auto " +
+		"(default): see above"
+	usage.Complete(cmd, "objective",
+		slices.DeleteFunc(slices.Clone(lab.Objectives), func(o string) bool { return o == experiment.None })...)
 	usage.Complete(cmd, "workload", workload.Names()...)
 	fs.MarkHidden("rounds") // lab.Tune rejects it with a reason
 	u.JSONFlag(cmd.Flags())
@@ -95,7 +101,8 @@ rps>=1000. A setting that fails requests or runs out of memory never wins.`,
 // answer beside other settings.
 func nextTune(t *lab.Tune, flags *pflag.FlagSet, doc *finding.Tune) string {
 	if !doc.Complete && t.RecordFile != "" {
-		all := append([]string{"gomaxprocs", "gogc", "gomemlimit", "constraint", "budget", "window", "warmup", "seed", "objective"}, target...)
+		all := append([]string{"gomaxprocs", "gogc", "gomemlimit", "constraint", "budget", "window", "warmup", "seed",
+			"objective"}, target...)
 		return "snug tune --record " + message.Quote(t.RecordFile) + again(&t.Lab, flags, all...)
 	}
 	return "snug bench" + winner(doc) + again(&t.Lab, flags, target...)
@@ -109,7 +116,8 @@ func winner(doc *finding.Tune) string {
 	}
 	var set []string
 	k := doc.Cells[*doc.Verdict.Best].Knobs
-	for _, v := range []struct{ name, value string }{{"GOMAXPROCS", k.GOMAXPROCS}, {"GOGC", k.GOGC}, {"GOMEMLIMIT", k.GOMEMLIMIT}} {
+	for _, v := range []struct{ name, value string }{{"GOMAXPROCS", k.GOMAXPROCS}, {"GOGC", k.GOGC},
+		{"GOMEMLIMIT", k.GOMEMLIMIT}} {
 		if v.value != "" {
 			set = append(set, v.name+"="+v.value)
 		}

@@ -32,7 +32,8 @@ a container needs; snug itself also finds what is wrong, and measures.`,
 		Example: `  snug-run run -- ./server         start ./server fitted
   snug-run plan --exe ./server     what that sets, and why
   snug-run limits                  what the container gives`,
-		Groups: []root.Group{{Title: "Commands:", Commands: []func(*ui.UI) *cobra.Command{fit.NewLimits, newPlan, fit.NewRun, root.NewVersion}}},
+		Groups: []root.Group{{Title: "Commands:",
+			Commands: []func(*ui.UI) *cobra.Command{fit.NewLimits, newPlan, fit.NewRun, root.NewVersion}}},
 		Missing: func(word string) string {
 			if slices.Contains(Whole, word) {
 				return "it is a command of snug; snug-run is the small part for containers"

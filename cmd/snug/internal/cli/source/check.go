@@ -96,7 +96,8 @@ type goSource struct {
 // lacks adds a gap of source, and what helps against it; "" = nothing of its own.
 func (src *goSource) lacks(file, why, hint string) {
 	src.hint = cmp.Or(src.hint, hint, "name a directory to check all packages below it")
-	src.unknown = append(src.unknown, finding.Gap{Field: finding.GapSource, File: finding.UTF8(file), Why: finding.UTF8(why)})
+	src.unknown = append(src.unknown,
+		finding.Gap{Field: finding.GapSource, File: finding.UTF8(file), Why: finding.UTF8(why)})
 }
 
 // load analyzes the Go packages below paths.
@@ -143,13 +144,14 @@ func load(ctx context.Context, paths []string, build govet.Build) (*goSource, er
 func (src *goSource) notLoaded(paths, files []string, tags string) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(path, ".go") || slices.ContainsFunc(files, func(file string) bool {
-			if filepath.Base(file) != filepath.Base(path) {
-				return false
-			}
-			other, err := os.Stat(file)
-			return err == nil && os.SameFile(info, other)
-		}) {
+		if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(path, ".go") ||
+			slices.ContainsFunc(files, func(file string) bool {
+				if filepath.Base(file) != filepath.Base(path) {
+					return false
+				}
+				other, err := os.Stat(file)
+				return err == nil && os.SameFile(info, other)
+			}) {
 			continue
 		}
 		why, hint := govet.LeftOut(path, tags)

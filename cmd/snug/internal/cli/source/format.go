@@ -22,7 +22,8 @@ type format struct {
 // add adds the flags.
 func (f *format) add(u *ui.UI, cmd *cobra.Command) {
 	u.JSONFlag(cmd.Flags())
-	cmd.Flags().StringVar(&f.name, "format", f.name, "answer in `FORMAT`: text, json, sarif (code scanning) or github (annotations)")
+	cmd.Flags().StringVar(&f.name, "format", f.name,
+		"answer in `FORMAT`: text, json, sarif (code scanning) or github (annotations)")
 	cmd.Flags().BoolVar(&f.sarif, "sarif", false, "same as --format sarif")
 	usage.Complete(cmd, "format", "text", "json", "sarif", "github")
 }

@@ -73,7 +73,8 @@ func below(dir string) (all []loading) {
 		}
 		name, top := d.Name(), filepath.Clean(path) == dir
 		if d.IsDir() {
-			if !top && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "vendor" || name == "testdata" || name == "node_modules") {
+			if !top && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "vendor" || name == "testdata" ||
+				name == "node_modules") {
 				return fs.SkipDir
 			}
 			if regular(filepath.Join(path, "go.mod")) {
@@ -82,7 +83,8 @@ func below(dir string) (all []loading) {
 			}
 			return nil
 		}
-		source = source || strings.HasSuffix(name, ".go") && !slices.ContainsFunc(nested, func(m string) bool { return inside(path, m) })
+		source = source || strings.HasSuffix(name, ".go") &&
+			!slices.ContainsFunc(nested, func(m string) bool { return inside(path, m) })
 		return nil
 	})
 	switch {

@@ -29,7 +29,8 @@ type sizeFlags struct {
 
 // add adds the flags.
 func (f *sizeFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Var(&f.file, "size", "give a container the resources and variables of `FILE`, by snug size --json, and print the difference")
+	cmd.Flags().Var(&f.file, "size",
+		"give a container the resources and variables of `FILE`, by snug size --json, and print the difference")
 	cmd.Flags().Var(&f.container, "container", "the container that gets them, as `[OBJECT/]NAME`; without it the only one")
 	cmd.Flags().BoolVar(&f.write, "write", false, "write them into the file")
 }
@@ -47,7 +48,8 @@ func (f *sizeFlags) check(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if f.file != "" && len(args) == 0 {
-		return message.Usage("--size "+message.Quote(string(f.file))+": no manifest", "name one: snug lint --size "+message.Quote(string(f.file))+" MANIFEST")
+		return message.Usage("--size "+message.Quote(string(f.file))+": no manifest",
+			"name one: snug lint --size "+message.Quote(string(f.file))+" MANIFEST")
 	}
 	if f.write && slices.Contains(args, "-") {
 		return message.Usage("no file to write, the input is piped in", "name a file, or leave out --write")
@@ -100,7 +102,8 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 		switch has, ok := s.Container.Setting("GOGC"); {
 		case has == watched || has == "" && n == 100:
 		case ok:
-			u.Note("warning: the program was watched with GOGC=%s, and here it has %s, %s", watched, cmp.Or(has, "none"), s.Place)
+			u.Note("warning: the program was watched with GOGC=%s, and here it has %s, %s", watched, cmp.Or(has, "none"),
+				s.Place)
 		default:
 			u.Note("warning: the program was watched with GOGC=%s, and what it has here is unknown, %s", watched, s.Place)
 		}
@@ -109,7 +112,8 @@ func (f *sizeFlags) run(u *ui.UI, args []string) error {
 	if n, ok := units.ParseGoBytes(has); ok && float64(n) > *d.Memory.Value {
 		u.Note("warning: GOMEMLIMIT=%s stays, and exceeds the memory limit of %s, %s", has, size.Memory, s.Place)
 	} else if ok && size.GOMEMLIMIT == "" && float64(n) < d.Seen.LiveMost.N+d.Seen.Rest.N {
-		u.Note("warning: GOMEMLIMIT=%s stays, and what lives needs more: collections would run all the time, %s", has, s.Place)
+		u.Note("warning: GOMEMLIMIT=%s stays, and what lives needs more: collections would run all the time, %s", has,
+			s.Place)
 	}
 	for i := range s.Left {
 		m := &s.Left[i]

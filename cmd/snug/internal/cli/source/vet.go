@@ -68,7 +68,8 @@ github.com/snug-go/snug/cmd/snug/vet.`,
 			if err != nil {
 				return err
 			}
-			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{}, Unknown: []finding.Gap{}}
+			d := &finding.Vet{Head: finding.NewHead(finding.KindVet), Patterns: args, Findings: []finding.Mistake{},
+				Unknown: []finding.Gap{}}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			r, wrong := govet.Run(ctx, "", args, build)
@@ -153,7 +154,8 @@ func forTools(d *finding.Vet, wrong error) *finding.Lint {
 func notLoaded(dir string, wrong error) finding.Gap {
 	why, _, _ := strings.Cut(wrong.Error(), "\n")
 	why = strings.TrimPrefix(why, "cannot vet: ")
-	return finding.Gap{Field: finding.GapFindings, File: finding.UTF8(dir), Why: finding.UTF8(message.Cut(why, message.MaxShown))}
+	return finding.Gap{Field: finding.GapFindings, File: finding.UTF8(dir),
+		Why: finding.UTF8(message.Cut(why, message.MaxShown))}
 }
 
 // maxPattern is the maximum length of a pattern in bytes: no system has longer paths.
@@ -207,7 +209,8 @@ func vetFiles(ctx context.Context, patterns []string, d *finding.Vet) {
 		if p == "..." {
 			dir, deep = ".", true
 		}
-		if !filepath.IsAbs(dir) && dir != "." && !strings.HasPrefix(dir, "./") && dir != ".." && !strings.HasPrefix(dir, "../") {
+		if !filepath.IsAbs(dir) && dir != "." && !strings.HasPrefix(dir, "./") && dir != ".." &&
+			!strings.HasPrefix(dir, "../") {
 			continue // an import path
 		}
 		found, skipped := envfiles.Scan(ctx, filepath.FromSlash(dir), deep)
@@ -237,7 +240,8 @@ func mistake(id, file string, line int, column *int, message string) finding.Mis
 		column = nil
 	}
 	m := finding.Mistake{Message: strings.TrimSuffix(message, " ("+id+")"), File: file, Line: line, Column: column}
-	m.ID, m.Target, m.Evidence, m.Severity = id, file+":"+strconv.Itoa(line), []finding.Evidence{}, finding.Severity(vet.Severity(id))
+	m.ID, m.Target, m.Evidence, m.Severity = id, file+":"+
+		strconv.Itoa(line), []finding.Evidence{}, finding.Severity(vet.Severity(id))
 	for _, e := range explain.OfVet() {
 		if e.ID == id {
 			m.Title = e.Title

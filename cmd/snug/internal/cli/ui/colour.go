@@ -14,7 +14,8 @@ import (
 
 // ColorFlag adds --color to the flags of a program.
 func (u *UI) ColorFlag(flags *pflag.FlagSet) {
-	flags.StringVar(&u.color, "color", "auto", "colour words in text `WHEN`: auto (on a terminal, without NO_COLOR), always or never")
+	flags.StringVar(&u.color, "color", "auto",
+		"colour words in text `WHEN`: auto (on a terminal, without NO_COLOR), always or never")
 }
 
 // CheckColor returns an error for a wrong --color.
@@ -52,7 +53,8 @@ const (
 
 // labels are words at the beginning of a line, or behind a place in a file, and their colours.
 var labels = []struct{ word, colour string }{
-	{"error:", red}, {"check:", red}, {"warning:", yellow}, {"info:", dim}, {"unknown:", yellow}, {"fix:", green}, {"fixed:", green}, {"next:", dim}, {"hint:", green},
+	{"error:", red}, {"check:", red}, {"warning:", yellow}, {"info:", dim}, {"unknown:", yellow}, {"fix:", green},
+	{"fixed:", green}, {"next:", dim}, {"hint:", green},
 }
 
 // endings are words that end a cell of a table.

@@ -52,7 +52,8 @@ func NoArgs(path string, args []string) error {
 
 // UnknownCommand returns the error for a word that is none of the commands of path.
 func UnknownCommand(path, word string, commands []string) error {
-	return message.Usage(message.Typed(word)+": unknown command", DidYouMean(path+" ", word, commands, path+" --help lists them"))
+	return message.Usage(message.Typed(word)+": unknown command",
+		DidYouMean(path+" ", word, commands, path+" --help lists them"))
 }
 
 // DidYouMean returns a hint: the names like word, each with what stands before it, or otherwise if

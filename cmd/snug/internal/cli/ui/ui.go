@@ -116,7 +116,8 @@ func (u *UI) Write(answer []byte) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
 	}
-	return message.Failed("cannot write the answer: "+message.Reason(err), "free some space where stdout goes, or redirect it elsewhere")
+	return message.Failed("cannot write the answer: "+message.Reason(err),
+		"free some space where stdout goes, or redirect it elsewhere")
 }
 
 // Status shows on a terminal what is being done; "" removes it.

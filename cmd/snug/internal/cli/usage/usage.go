@@ -49,7 +49,8 @@ func AnotherProgram() map[string]string { return map[string]string{TakesProgram:
 
 // Complete makes shells complete the values of a flag.
 func Complete(cmd *cobra.Command, flag string, words ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(flag,
+		cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // no such flag, or twice: found by every test
 	}
 }
@@ -61,7 +62,8 @@ type FailOn string
 // Add defines the flag.
 func (f *FailOn) Add(cmd *cobra.Command) {
 	*f = "warning"
-	cmd.Flags().StringVar((*string)(f), "fail-on", string(*f), "exit with 3 if a finding has this `SEVERITY` or a higher one: info, warning, error or never")
+	cmd.Flags().StringVar((*string)(f), "fail-on", string(*f),
+		"exit with 3 if a finding has this `SEVERITY` or a higher one: info, warning, error or never")
 	Complete(cmd, "fail-on", "info", "warning", "error", "never")
 }
 

@@ -89,7 +89,8 @@ func Size(ctx context.Context, pid int, duration time.Duration, price size.Price
 		return nil, err // such as stopped meanwhile
 	}
 	if took := last.At.Sub(first.At); took < min(duration, SizeLeast) {
-		return nil, message.Failed(fmt.Sprintf("%s: the watch ended after %.1f s, which says nothing", observe.Name(g), took.Seconds()), "let it go on for 5 s or longer")
+		return nil, message.Failed(fmt.Sprintf("%s: the watch ended after %.1f s, which says nothing", observe.Name(g),
+			took.Seconds()), "let it go on for 5 s or longer")
 	} else if w.seen.Age > 0 && w.seen.Age+took.Seconds() < sizeStart.Seconds() {
 		return nil, tooYoung(g)
 	}

@@ -18,7 +18,8 @@ func ParsePrice(text string) (Price, error) {
 	c, err1 := strconv.ParseFloat(core, 64)
 	g, err2 := strconv.ParseFloat(gib, 64)
 	if err1 != nil || err2 != nil || !(c >= 1e-9 && c < 1e9 && g >= 1e-9 && g < 1e9) {
-		return Price{}, message.Usage("--price "+message.Typed(text)+": wrong value", "write two numbers above 0, such as 0.04,0.004")
+		return Price{}, message.Usage("--price "+message.Typed(text)+": wrong value",
+			"write two numbers above 0, such as 0.04,0.004")
 	}
 	return Price{Core: c, GiB: g}, nil
 }

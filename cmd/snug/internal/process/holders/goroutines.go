@@ -151,7 +151,8 @@ type Goroutines struct {
 	Finalizers *Group
 	// Unread could not be read consistently and are not in Total.
 	Unread int
-	// Left were not looked at, because there are more than the budget or the CPU time of a look is for. Those that were are spread over the list.
+	// Left were not looked at, because there are more than the budget or the CPU time of a look is for. Those that were
+	// are spread over the list.
 	Left int
 	// Source says where the list was found.
 	Source string

@@ -186,7 +186,8 @@ type Cycle struct {
 	Procs   int
 }
 
-// cycles is gcForm with the stops, idle marking and the heap at the end; before Go 1.18 lines have no stacks and globals.
+// cycles is gcForm with the stops, idle marking and the heap at the end; before Go 1.18 lines have no stacks and
+// globals.
 var cycles = lines(`^gc # @[0-9.]+s [0-9]+%(?: \(checking for goroutine leaks\))?: #\+[0-9.]+\+# ms clock, ` +
 	`#\+#/#/#\+# ms cpu, [0-9]+>#>[0-9]+ MB, [0-9]+ MB goal, (?:[0-9]+ MB stacks, [0-9]+ MB globals, )?# P`)
 
@@ -197,7 +198,8 @@ func ParseCycle(line []byte) (c Cycle, ok bool) {
 			if ok = n[0] >= 1 && n[0] <= maxCount && n[9] >= 1 && n[9] <= maxProcs && n[8] < noGoal; !ok {
 				return
 			}
-			c = Cycle{Number: uint32(n[0]), Stops: [2]float64{n[1] / 1000, n[2] / 1000}, HeapEnd: int64(n[8]) << 20, Procs: int(n[9])}
+			c = Cycle{Number: uint32(n[0]), Stops: [2]float64{n[1] / 1000, n[2] / 1000}, HeapEnd: int64(n[8]) << 20,
+				Procs: int(n[9])}
 			for _, ms := range n[3:8] {
 				c.CPU += ms / 1000
 			}

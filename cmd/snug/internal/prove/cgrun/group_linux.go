@@ -129,7 +129,8 @@ func (g *group) limitCPU(p part) error {
 	}
 	quota, period, file, err := cpuLimit(fsys, p.dir, p.v1)
 	if err == nil && (quota != g.want.quota || period != g.want.period) {
-		err = &ProofError{fmt.Sprintf("%s: wrote quota %d of %d µs and read back %d of %d", file, g.want.quota, g.want.period,
+		err = &ProofError{fmt.Sprintf("%s: wrote quota %d of %d µs and read back %d of %d", file, g.want.quota,
+			g.want.period,
 			quota, period)}
 	}
 	return err

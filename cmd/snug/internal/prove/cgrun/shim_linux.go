@@ -288,7 +288,8 @@ func noRealTime() error {
 		_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), unix.SCHED_NORMAL,
 			uintptr(unsafe.Pointer(&param)))
 		if errno != 0 && errno != unix.ESRCH {
-			return fmt.Errorf("%s: a real-time thread cannot be made an ordinary one: %w", path.Join("/proc/self/task", t.Name()), errno)
+			return fmt.Errorf("%s: a real-time thread cannot be made an ordinary one: %w",
+				path.Join("/proc/self/task", t.Name()), errno)
 		}
 	}
 	return nil

@@ -77,7 +77,8 @@ func (s starter) verifyScope(c *Child) error {
 			return err
 		}
 		if !ownName(strings.TrimSuffix(path.Base(want.group), ".scope")) {
-			return &ProofError{fmt.Sprintf("%s: systemd has not put the child into its group for %s", want.group, want.controller)}
+			return &ProofError{fmt.Sprintf("%s: systemd has not put the child into its group for %s", want.group,
+				want.controller)}
 		}
 		if file := shed(s.machine.fsys, h, want.group); file != "" {
 			return &shedError{file}

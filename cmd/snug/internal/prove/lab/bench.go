@@ -221,10 +221,12 @@ func (b *Bench) enough(d *experiment.Design) error {
 	case d.Rounds >= least || !d.Compares() || b.objective == experiment.None && !b.Check:
 		return nil
 	case b.Check:
-		return message.Usage(fmt.Sprintf("--check --rounds %d: %s cannot show any difference between %s", d.Rounds, units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting")),
+		return message.Usage(fmt.Sprintf("--check --rounds %d: %s cannot show any difference between %s", d.Rounds,
+			units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting")),
 			fmt.Sprintf("give it --rounds %d, or fewer settings", least))
 	}
-	return message.Usage(fmt.Sprintf("--rounds %d: %s cannot show any difference between %s, however large", d.Rounds, units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting")),
+	return message.Usage(fmt.Sprintf("--rounds %d: %s cannot show any difference between %s, however large", d.Rounds,
+		units.Plural(d.Rounds, "round"), units.Plural(len(d.Arms), "setting")),
 		fmt.Sprintf("give it --rounds %d, fewer settings, or --objective none to measure without a verdict", least))
 }
 

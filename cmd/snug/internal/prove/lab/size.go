@@ -174,7 +174,8 @@ func (s *Size) Run() (*finding.Size, error) {
 	ctx, stop := s.interruptible()
 	defer stop()
 	if s.cpus > float64(s.machine.CPUs) {
-		return nil, message.Usage(fmt.Sprintf("--cpus %s: more than the %s here", units.Exact(s.cpus), units.CPUs(float64(s.machine.CPUs))), "leave it out: the roomiest container has all")
+		return nil, message.Usage(fmt.Sprintf("--cpus %s: more than the %s here", units.Exact(s.cpus),
+			units.CPUs(float64(s.machine.CPUs))), "leave it out: the roomiest container has all")
 	}
 	roomiest := s.roomiest()
 	var err error

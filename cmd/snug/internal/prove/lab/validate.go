@@ -148,7 +148,8 @@ func checkConstraint(constraint, load string) error {
 		}
 	case "rps", "p50", "p95", "p99":
 		if batch {
-			return message.Usage("--constraint "+message.Quote(constraint)+": a command that ends has neither throughput nor latency", "it has wall, cpu, rss and peak; a service needs --url")
+			return message.Usage("--constraint "+message.Quote(constraint)+
+				": a command that ends has neither throughput nor latency", "it has wall, cpu, rss and peak; a service needs --url")
 		}
 	}
 	return nil

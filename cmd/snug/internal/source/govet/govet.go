@@ -70,7 +70,8 @@ func Run(ctx context.Context, dir string, patterns []string, b Build) (Result, e
 }
 
 func run(ctx context.Context, dir string, patterns []string, b Build, env []string) (r Result, err error) {
-	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedModule |
+	const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+		packages.NeedModule |
 		packages.NeedExportFile | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedTypesInfo | packages.NeedSyntax
 	c := &packages.Config{Context: ctx, Mode: mode, Dir: dir, Env: env, Tests: b.Tests}
 	if b.Tags != "" {
@@ -252,7 +253,8 @@ var hints = []struct{ words, hint string }{
 	{"go.mod file not found", "run it in the directory of a module, below its go.mod"},
 	{"does not contain main module", "run it in the directory of a module, below its go.mod"},
 	{"modules listed in go.work", "name packages of its modules: snug vet ./MODULE/..., or work for all of them"},
-	{"build constraints exclude", "--tags names the tags that it is built with; files for other systems need GOOS and GOARCH"},
+	{"build constraints exclude",
+		"--tags names the tags that it is built with; files for other systems need GOOS and GOARCH"},
 	{"no packages to vet", "./... means all packages below this directory"},
 }
 
