@@ -62,8 +62,8 @@ func TestFitAndUndo(t *testing.T) {
 	if got := debug.SetMemoryLimit(-1); got != hintedMemory || p.GOMEMLIMIT.Value != hintedMemory || p.GOMEMLIMIT.Action != snug.ActionSet {
 		t.Errorf("GOMEMLIMIT = %d, plan %+v, want %d, set", got, p.GOMEMLIMIT, hintedMemory)
 	}
-	if n, ok := p.Runtime.Get(); ok != (n >= 1 && n <= runtime.NumCPU()) {
-		t.Errorf("by itself the runtime would choose %v of %d CPUs", p.Runtime, runtime.NumCPU())
+	if n, ok := p.RuntimeProcs.Get(); ok != (n >= 1 && n <= runtime.NumCPU()) {
+		t.Errorf("by itself the runtime would choose %v of %d CPUs", p.RuntimeProcs, runtime.NumCPU())
 	}
 	p.Undo()
 	if n, m := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1); n != before || m != math.MaxInt64 {
@@ -220,7 +220,7 @@ func TestStatsAreJSON(t *testing.T) {
 	}{
 		{snug.Stats{}, `{"polls":0,"changes":0,"every_ns":0,"ended":false}`},
 		{
-			snug.Stats{Polls: 9, Changes: 2, Every: 250 * time.Millisecond, GivenUp: []string{"GOMAXPROCS", "GOMEMLIMIT"}, Ended: true, Failure: "theirs: \"x\""},
+			snug.Stats{Polls: 9, Changes: 2, Interval: 250 * time.Millisecond, GivenUp: []string{"GOMAXPROCS", "GOMEMLIMIT"}, Ended: true, Failure: "theirs: \"x\""},
 			`{"polls":9,"changes":2,"every_ns":250000000,"given_up":["GOMAXPROCS","GOMEMLIMIT"],"ended":true,"failure":"theirs: \"x\""}`,
 		},
 	} {

@@ -97,10 +97,10 @@ type Plan struct {
 	// Warnings are for the operator: limits shared with other processes, invalid variables,
 	// values that were left alone and do not fit, quotas that crash Go.
 	Warnings []limits.Warning
-	// Runtime is the GOMAXPROCS that the Go runtime would choose by itself. It is unknown
+	// RuntimeProcs is the GOMAXPROCS that the Go runtime would choose by itself. It is unknown
 	// where snug cannot determine it, and where the runtime would crash; the latter has the
 	// warning limits.WarnQuotaCrashesGo.
-	Runtime limits.Value[int]
+	RuntimeProcs limits.Value[int]
 
 	undo apply.Result // what Fit did; the zero Result for all other plans
 }
@@ -193,7 +193,7 @@ func public(u *follow.Update) Plan {
 		Warnings:   u.Plan.Warnings[:len(u.Plan.Warnings):len(u.Plan.Warnings)],
 	}
 	if n := u.Plan.Runtime; n > 0 {
-		p.Runtime = limits.Of(n)
+		p.RuntimeProcs = limits.Of(n)
 	}
 	if u.Requested {
 		p.GOMAXPROCS.Action = ActionRequested

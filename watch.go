@@ -129,11 +129,11 @@ func (w *Watcher) Undo() {
 
 // Stats counts what a Watcher has done.
 type Stats struct {
-	Polls   int64         `json:"polls"`              // reads of the limits
-	Changes int64         `json:"changes"`            // knobs set since the start, not counting the first time
-	Every   time.Duration `json:"every_ns"`           // from the latest read to the next; 0 with SNUG=off
-	GivenUp []string      `json:"given_up,omitempty"` // knobs that another part of the program changed: "GOMAXPROCS", ...
-	Ended   bool          `json:"ended"`              // it no longer follows, or never did
+	Polls    int64         `json:"polls"`              // reads of the limits
+	Changes  int64         `json:"changes"`            // knobs set since the start, not counting the first time
+	Interval time.Duration `json:"every_ns"`           // from the latest read to the next; 0 with SNUG=off
+	GivenUp  []string      `json:"given_up,omitempty"` // knobs that another part of the program changed: "GOMAXPROCS", ...
+	Ended    bool          `json:"ended"`              // it no longer follows, or never did
 	// a panic's message, or ""; a panic ends following unless a knob was being set
 	Failure string `json:"failure,omitempty"`
 }
@@ -144,6 +144,6 @@ func (w *Watcher) Stats() Stats {
 		return Stats{Ended: true}
 	}
 	s := w.loop.Stats()
-	return Stats{Polls: s.Polls, Changes: s.Changes, Every: s.Every, GivenUp: s.GivenUp, Ended: s.Ended,
+	return Stats{Polls: s.Polls, Changes: s.Changes, Interval: s.Every, GivenUp: s.GivenUp, Ended: s.Ended,
 		Failure: s.Failure}
 }

@@ -192,7 +192,7 @@ func TestWatchVariables(t *testing.T) {
 	if len(raw) != 1 || raw[0] != "SNUG_WATCH=perhaps" {
 		t.Errorf("warnings about %q, want SNUG_WATCH alone", raw)
 	}
-	if d := w.Stats().Every; d != 10*time.Millisecond {
+	if d := w.Stats().Interval; d != 10*time.Millisecond {
 		t.Errorf("looks every %v, want 10ms", d)
 	}
 }

@@ -221,7 +221,7 @@ func (w *Watcher) public(u *follow.Update) Plan {
 	}
 	p.Limits, p.Warnings = u.Limits, slices.Clip(u.Plan.Warnings)
 	if n := u.Plan.Runtime; n > 0 {
-		p.Runtime = limits.Of(n)
+		p.RuntimeProcs = limits.Of(n)
 	}
 	if w.loop != nil {
 		if v, ok := w.loop.Verdict(); ok {

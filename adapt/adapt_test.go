@@ -193,7 +193,7 @@ func TestVariables(t *testing.T) {
 	if len(raw) != 1 || raw[0] != "SNUG_ADAPT=memory,gpu" {
 		t.Errorf("warnings about %q, want SNUG_ADAPT alone", raw)
 	}
-	if d := w.Stats().Every; d != 20*time.Millisecond {
+	if d := w.Stats().Interval; d != 20*time.Millisecond {
 		t.Errorf("looks every %v, want the variable's 20ms", d)
 	}
 }

@@ -13,25 +13,25 @@ import (
 	"github.com/snug-go/snug/limits"
 )
 
-// Level is how hard the memory limit presses on the garbage collector. A higher Level is worse.
-type Level uint8
+// PressureLevel is how hard the memory limit presses on the garbage collector. A higher one is worse.
+type PressureLevel uint8
 
 const (
-	PressureCalm  Level = iota
-	PressureTight       // the heap may grow by less than 20 %: time to shed load
+	PressureCalm  PressureLevel = iota
+	PressureTight               // the heap may grow by less than 20 %: time to shed load
 	// by less than 10 %, and collections take 10 % of the CPU time: the collector is about to take over
 	PressureSpiral
 )
 
 // String returns "calm", "tight" or "spiral".
-func (l Level) String() string { return law.Level(l).String() }
+func (l PressureLevel) String() string { return law.Level(l).String() }
 
 // MarshalText returns String, for encoding/json and others.
-func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+func (l PressureLevel) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// Pressure is a Level with the figures it is based on.
+// Pressure is a PressureLevel with the figures it is based on.
 type Pressure struct {
-	Level Level `json:"level"`
+	Level PressureLevel `json:"level"`
 	// percent that the heap may grow between collections
 	EffectiveGOGC limits.Value[float64] `json:"effective_gogc_percent"`
 	// of the process's CPU time that collections take, 0 to 1
@@ -80,7 +80,7 @@ type MemoryStats struct {
 	// recent peak of NonGo, see Options.Memory; unknown without it
 	NonGoPeak     limits.Value[int64]   `json:"nongo_peak_bytes"`
 	GOMEMLIMIT    limits.Value[int64]   `json:"gomemlimit_bytes"`       // in force; none if it is off
-	Pressure      Level                 `json:"pressure"`               // calm before the first poll
+	Pressure      PressureLevel         `json:"pressure"`               // calm before the first poll
 	EffectiveGOGC limits.Value[float64] `json:"effective_gogc_percent"` // percent; unknown before the first collection
 }
 
@@ -88,8 +88,8 @@ type MemoryStats struct {
 type GCStats struct {
 	GOGC limits.Value[int64] `json:"gogc_percent"` // in force, in percent; none if it is off
 	// recent share of the process's CPU time used by collections, 0 to 1
-	Share  limits.Value[float64] `json:"cpu_ratio"`
-	Cycles limits.Value[int64]   `json:"cycles"` // collections since the process started
+	CPUShare limits.Value[float64] `json:"cpu_ratio"`
+	Cycles   limits.Value[int64]   `json:"cycles"` // collections since the process started
 }
 
 // CPUStats is the CPU part of Stats. Used to Verdict cover the last Window.
@@ -102,7 +102,7 @@ type CPUStats struct {
 	Throttled  limits.Value[float64] `json:"throttled_ratio"`
 	GoWait     limits.Value[float64] `json:"go_wait_goroutines"`  // goroutines that waited for a P, on average
 	KernelWait limits.Value[float64] `json:"kernel_wait_threads"` // threads that waited for a CPU, on average
-	PerWakeup  limits.Value[float64] `json:"wakeup_wait_seconds"` // seconds that a goroutine waited per wakeup
+	WakeupWait limits.Value[float64] `json:"wakeup_wait_seconds"` // seconds that a goroutine waited per wakeup
 	Verdict    Verdict               `json:"verdict"`
 	Raised     bool                  `json:"raised"` // GOMAXPROCS is raised, or a raise is being tried, see Options.CPU
 }
@@ -118,15 +118,15 @@ func (w *Watcher) Stats() Stats {
 
 func measured(s *follow.Measured) Stats {
 	out := Stats{
-		Stats: snug.Stats{Polls: s.Polls, Every: s.Every, Changes: s.Changes, GivenUp: s.GivenUp, Ended: s.Ended,
+		Stats: snug.Stats{Polls: s.Polls, Interval: s.Every, Changes: s.Changes, GivenUp: s.GivenUp, Ended: s.Ended,
 			Failure: s.Failure},
 		Memory: MemoryStats{
 			Limit: s.Limit, Used: count(s.Used), Go: count(s.Heap.Mapped), NonGo: count(s.Memory.NonGo),
 			NonGoPeak:  count(s.Memory.Peak),
 			GOMEMLIMIT: orOff(s.Heap.Limit, plan.NoMemLimit),
-			Pressure:   Level(s.Level), EffectiveGOGC: number(s.Heap.EffectiveGOGC()),
+			Pressure:   PressureLevel(s.Level), EffectiveGOGC: number(s.Heap.EffectiveGOGC()),
 		},
-		GC:  GCStats{Share: number(s.GC.Share)},
+		GC:  GCStats{CPUShare: number(s.GC.Share)},
 		CPU: CPUStats{Verdict: Verdict(s.Waiting.Verdict.String()), Raised: s.Raised},
 	}
 	c, m := &out.CPU, &s.Waiting
@@ -140,7 +140,7 @@ func measured(s *follow.Measured) Stats {
 	if m.Seconds > 0 {
 		c.Window = time.Duration(m.Seconds * float64(time.Second))
 		c.Used, c.Throttled, c.GoWait = number(m.Used), number(m.Throttled), number(m.GoWait)
-		c.KernelWait, c.PerWakeup = number(m.KernelWait), number(m.PerWakeup)
+		c.KernelWait, c.WakeupWait = number(m.KernelWait), number(m.PerWakeup)
 	}
 	return out
 }
@@ -171,7 +171,7 @@ func number(x float64) (v limits.Value[float64]) {
 
 func pressure(s *follow.Measured) Pressure {
 	return Pressure{
-		Level: Level(s.Level), EffectiveGOGC: number(s.Heap.EffectiveGOGC()), GCShare: number(s.GC.Share),
+		Level: PressureLevel(s.Level), EffectiveGOGC: number(s.Heap.EffectiveGOGC()), GCShare: number(s.GC.Share),
 		GOMEMLIMIT: orOff(s.Heap.Limit, plan.NoMemLimit),
 	}
 }

@@ -50,7 +50,7 @@ func TestZeroStatsAreJSON(t *testing.T) {
 func TestFullStatsAreJSON(t *testing.T) {
 	n, x := limits.Of(int64(7)), limits.Of(0.5)
 	s := adapt.Stats{
-		Stats:  snug.Stats{Polls: 1, Changes: 2, Every: 1500 * time.Millisecond, GivenUp: []string{"GOGC"}, Failure: "a \"panic\"\n"},
+		Stats:  snug.Stats{Polls: 1, Changes: 2, Interval: 1500 * time.Millisecond, GivenUp: []string{"GOGC"}, Failure: "a \"panic\"\n"},
 		Memory: adapt.MemoryStats{n, n, n, n, n, limits.NoLimit[int64](), adapt.PressureSpiral, x},
 		GC:     adapt.GCStats{limits.NoLimit[int64](), limits.Of(math.NaN()), n},
 		CPU:    adapt.CPUStats{10 * time.Second, n, x, x, x, x, x, x, adapt.VerdictHostBusy, true},

@@ -36,8 +36,8 @@ func ExampleNew() {
 }
 
 // Run as many tasks at once as there are Ps, even after the container is resized.
-func ExampleProcs() {
-	work := limiter.Procs(1)
+func ExampleNewProcs() {
+	work := limiter.NewProcs(1)
 	w, err := snug.Watch(context.Background(), snug.WatchOptions{OnPlan: func(snug.Plan) { work.Refresh() }})
 	if err != nil {
 		log.Fatal(err)

@@ -6,7 +6,7 @@
 //
 // A Limiter does not read GOMAXPROCS by itself. Call Refresh when it has changed:
 //
-//	work := limiter.Procs(1)
+//	work := limiter.NewProcs(1)
 //	w, err := snug.Watch(ctx, snug.WatchOptions{OnPlan: func(snug.Plan) { work.Refresh() }})
 //
 // and around the work
@@ -34,7 +34,7 @@ import (
 // maxSize is the largest size: used and size share a word.
 const maxSize = math.MaxInt32
 
-// Limiter grants permits, at most its size at once. Make one with New or Procs. Its methods are
+// Limiter grants permits, at most its size at once. Make one with New or NewProcs. Its methods are
 // safe for concurrent use; it must not be copied.
 type Limiter struct {
 	// state is everything uncontended calls need, in one word:
@@ -69,9 +69,9 @@ func New(n int) *Limiter {
 	return l
 }
 
-// Procs returns a Limiter whose size is factor times GOMAXPROCS, rounded up, and at least 1, even
+// NewProcs returns a Limiter whose size is factor times GOMAXPROCS, rounded up, and at least 1, even
 // if factor is 0, negative or NaN. It reads GOMAXPROCS now and whenever you call Refresh.
-func Procs(factor float64) *Limiter {
+func NewProcs(factor float64) *Limiter {
 	if !(factor > 0) { // also NaN
 		factor = math.SmallestNonzeroFloat64 // size 1, but not fixed
 	}
@@ -162,7 +162,7 @@ func (l *Limiter) SetSize(n int) {
 	l.resize(clamp(float64(n)))
 }
 
-// Refresh sets the size of a Limiter made by Procs from the current GOMAXPROCS, with the effects of
+// Refresh sets the size of a Limiter made by NewProcs from the current GOMAXPROCS, with the effects of
 // SetSize. On any other Limiter it does nothing. It takes the scheduler's lock briefly, so call it
 // where GOMAXPROCS changes, for instance in snug's WatchOptions.OnPlan, and not for each request.
 func (l *Limiter) Refresh() {

@@ -65,14 +65,14 @@ func TestSizes(t *testing.T) {
 		{"zero is one", New(0), 1},
 		{"negative is one", New(-5), 1},
 		{"largest", New(math.MaxInt), maxSize},
-		{"as many as Ps", Procs(1), 4},
-		{"half, exact", Procs(0.5), 2},
-		{"half of five quarters rounds up", Procs(0.3), 2},
-		{"more than Ps", Procs(2.5), 10},
-		{"no factor is one", Procs(0), 1},
-		{"negative factor", Procs(-1), 1},
-		{"not a number", Procs(math.NaN()), 1},
-		{"infinite", Procs(math.Inf(1)), maxSize},
+		{"as many as Ps", NewProcs(1), 4},
+		{"half, exact", NewProcs(0.5), 2},
+		{"half of five quarters rounds up", NewProcs(0.3), 2},
+		{"more than Ps", NewProcs(2.5), 10},
+		{"no factor is one", NewProcs(0), 1},
+		{"negative factor", NewProcs(-1), 1},
+		{"not a number", NewProcs(math.NaN()), 1},
+		{"infinite", NewProcs(math.Inf(1)), maxSize},
 	} {
 		if got := c.l.Size(); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
@@ -210,7 +210,7 @@ func TestSetSize(t *testing.T) {
 
 func TestRefresh(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	l, fixed, set := Procs(1.5), New(7), Procs(1)
+	l, fixed, set := NewProcs(1.5), New(7), NewProcs(1)
 	set.SetSize(9)
 	for range 3 {
 		l.TryAcquire()
@@ -354,7 +354,7 @@ func TestStorm(t *testing.T) {
 }
 
 func ExampleLimiter_Go() {
-	work := Procs(1) // and work.Refresh() from snug's WatchOptions.OnPlan
+	work := NewProcs(1) // and work.Refresh() from snug's WatchOptions.OnPlan
 	var sum atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 10 {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		os.Stdout.WriteString(fmt.Sprint(l.CPU.Quota, l.Memory.Hard, l.Unknown))
+		os.Stdout.WriteString(fmt.Sprint(l.CPU.Quota, l.Memory.Hard, l.Gaps))
 		os.Exit(0)
 	}
 	if dir := os.Getenv("SNUG_TEST_MOUNTS"); dir != "" {
@@ -181,9 +181,9 @@ func testLongPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.CPU.Quota != limits.Of(0.5) || l.Memory.Hard != limits.Of[int64](64<<20) || len(l.Unknown) > 0 || len(l.CPU.Levels) < 41 {
+	if l.CPU.Quota != limits.Of(0.5) || l.Memory.Hard != limits.Of[int64](64<<20) || len(l.Gaps) > 0 || len(l.CPU.Levels) < 41 {
 		t.Errorf("quota %v, memory %v, unknown %v, %d levels; want 0.5, 64 MiB, nothing and at least 41",
-			l.CPU.Quota, l.Memory.Hard, l.Unknown, len(l.CPU.Levels))
+			l.CPU.Quota, l.Memory.Hard, l.Gaps, len(l.CPU.Levels))
 	}
 }
 
@@ -198,7 +198,7 @@ func mounts(dir string) {
 		l, err := h.Read(limits.Counters | limits.Detail)
 		must(err)
 		c, m := &l.CPU, &l.Memory
-		fmt.Println(c.Quota, m.Hard, c.Shares.State|c.Weight.State, m.Events.Max.State, strings.HasPrefix(c.Source.File, dir), len(l.Unknown))
+		fmt.Println(c.Quota, m.Hard, c.Shares.State|c.Weight.State, m.Events.Max.State, strings.HasPrefix(c.QuotaSource.File, dir), len(l.Gaps))
 	}
 	bind()
 	h, err := limits.Open(limits.Process{})
@@ -264,8 +264,8 @@ func testRealChanges(t *testing.T) {
 	expect := func(when string, quota float64, hard int64, shared bool) {
 		t.Helper()
 		l := read(t, h)
-		if l.CPU.Quota != limits.Of(quota) || l.Memory.Hard != limits.Of(hard) || l.Memory.Shared != shared {
-			t.Errorf("%s: quota %v, hard %v, shared %v, want %v, %v, %v", when, l.CPU.Quota, l.Memory.Hard, l.Memory.Shared, quota, hard, shared)
+		if l.CPU.Quota != limits.Of(quota) || l.Memory.Hard != limits.Of(hard) || l.Memory.HardShared != shared {
+			t.Errorf("%s: quota %v, hard %v, shared %v, want %v, %v, %v", when, l.CPU.Quota, l.Memory.Hard, l.Memory.HardShared, quota, hard, shared)
 		}
 	}
 	expect("at first", 1, 256<<20, false)

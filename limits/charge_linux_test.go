@@ -136,7 +136,7 @@ func testRealCharge(t *testing.T) {
 		l := read(t, h)
 		n, ok := l.Memory.Unreclaimable.Get()
 		if !ok {
-			t.Fatalf("unknown: %v", l.Unknown)
+			t.Fatalf("unknown: %v", l.Gaps)
 		}
 		return n
 	}

@@ -30,7 +30,7 @@ func (h *Handle) readCounters() {
 		switch {
 		case i == 0 && l.path == h.memory.Path:
 			m.Current = h.usage(l, "memory.current_bytes")
-		case m.Shared && l.path == m.Source.Level:
+		case m.HardShared && l.path == m.HardSource.Level:
 			m.SharedCurrent = h.usage(l, "memory.shared_current_bytes")
 		}
 	}
@@ -65,8 +65,8 @@ func (h *Handle) counter(field string, p *probe) []byte {
 
 // gapOnce lists a figure as unknown unless it is listed already.
 func (l *Limits) gapOnce(field, file, why string) {
-	for i := range l.Unknown {
-		if l.Unknown[i].Field == field {
+	for i := range l.Gaps {
+		if l.Gaps[i].Field == field {
 			return
 		}
 	}
@@ -76,9 +76,9 @@ func (l *Limits) gapOnce(field, file, why string) {
 // gapClosed removes a figure that can be read again from the list. It makes a new list, so
 // that Limits returned earlier do not change.
 func (l *Limits) gapClosed(field string) {
-	for i := range l.Unknown {
-		if l.Unknown[i].Field == field {
-			l.Unknown = append(slices.Clone(l.Unknown[:i]), l.Unknown[i+1:]...)
+	for i := range l.Gaps {
+		if l.Gaps[i].Field == field {
+			l.Gaps = append(slices.Clone(l.Gaps[:i]), l.Gaps[i+1:]...)
 			return
 		}
 	}

@@ -17,7 +17,7 @@ func (h *Handle) readDetail(all bool) {
 		table = h.mounts(make([]byte, 0, 16<<10))
 	}
 	if all && h.pid == 0 {
-		c.Runtime, c.Runtime125 = h.runtimeLevel(table.text, 26), h.runtimeLevel(table.text, 25)
+		c.RuntimeLevel, c.RuntimeLevel125 = h.runtimeLevel(table.text, 26), h.runtimeLevel(table.text, 25)
 	}
 	if m.Hard.State != Known && m.Soft.State != Known && !h.lxcfs { // otherwise it was read with them
 		if h.readHost(); h.host.State == Unknown {
@@ -25,20 +25,20 @@ func (h *Handle) readDetail(all bool) {
 		}
 	}
 	m.Host = h.host
-	c.Weight, c.Shares, c.Requests = Value[int]{}, Value[int]{}, nil
+	c.Weight, c.Shares, c.RequestHints = Value[int]{}, Value[int]{}, nil
 	if all {
 		c.Burst, c.Pressure = Value[float64]{}, Pressure{}
 	}
 	if l := h.cpu.own(); l != nil {
 		if h.cpu.V1 {
 			c.Shares = intIn(h.once("cpu.shares", l.dir+"cpu.shares"), 2, 262144)
-			c.Requests = requestsOfShares(c.Shares)
+			c.RequestHints = requestsOfShares(c.Shares)
 			if all {
 				c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.cfs_burst_us"), cgroup.CFSQuota(l.limit.text, l.other.text))
 			}
 		} else {
 			c.Weight = intIn(h.once("cpu.weight", l.dir+"cpu.weight"), 1, 10000)
-			c.Requests = requestsOfWeight(c.Weight)
+			c.RequestHints = requestsOfWeight(c.Weight)
 			if all {
 				c.Burst = burst(h.once("cpu.burst_cores", l.dir+"cpu.max.burst"), cgroup.CPUMax(l.limit.text))
 				c.Pressure = pressure(h.once("cpu.pressure", l.dir+"cpu.pressure"))
@@ -123,7 +123,7 @@ func (h *Handle) cpuset(table *mountTable) string {
 func (h *Handle) runtimeLevel(mountinfo []byte, minor int) *CPULevel {
 	dir, v1 := cgroup.RuntimeDir(h.group.text, mountinfo, minor)
 	if dir == "" {
-		return &CPULevel{Quota: NoLimit[float64](), Go: NoLimit[float64]()}
+		return &CPULevel{Quota: NoLimit[float64](), GoQuota: NoLimit[float64]()}
 	}
 	read := func(name string) []byte {
 		text, err := h.files.opener.read(dir+name, make([]byte, 0, 128), false)
@@ -253,10 +253,10 @@ func pressure(b []byte) Pressure {
 	some, full := cgroup.Pressure(b)
 	p := Pressure{SomeTotal: micros(some.Total), FullTotal: micros(full.Total)}
 	if some.HasAvg10 {
-		p.Some10 = Of(some.Avg10)
+		p.SomeAvg10 = Of(some.Avg10)
 	}
 	if full.HasAvg10 {
-		p.Full10 = Of(full.Avg10)
+		p.FullAvg10 = Of(full.Avg10)
 	}
 	return p
 }

@@ -12,7 +12,7 @@ import (
 // evaluate computes the figures from the files' contents. It runs when something changed, and
 // makes new slices, so that Limits returned earlier do not change.
 func (r *reader) evaluate(l *Limits, cpus Value[int]) {
-	l.Unknown, l.Warnings = nil, nil
+	l.Gaps, l.Warnings = nil, nil
 	if r.unseen.Code != "" {
 		l.warn(r.unseen.Code, &r.unseen.Source)
 	}
@@ -20,19 +20,19 @@ func (r *reader) evaluate(l *Limits, cpus Value[int]) {
 	r.evaluateMemory(l)
 	// The soft limit is unknown when the hard limit is, because it is never above the hard one.
 	hides := -1
-	for i := range l.Unknown {
-		switch l.Unknown[i].Field {
+	for i := range l.Gaps {
+		switch l.Gaps[i].Field {
 		case softField:
-			hides = len(l.Unknown)
+			hides = len(l.Gaps)
 		case r.memory.field:
 			hides = max(hides, i)
 		}
 	}
-	if hides >= 0 && hides < len(l.Unknown) {
-		l.gap(softField, l.Unknown[hides].File, l.Unknown[hides].Why)
+	if hides >= 0 && hides < len(l.Gaps) {
+		l.gap(softField, l.Gaps[hides].File, l.Gaps[hides].Why)
 	}
 	// Gaps of mounts that failed.
-	l.Unknown = append(append(l.Unknown, r.cpu.failed...), r.memory.failed...)
+	l.Gaps = append(append(l.Gaps, r.cpu.failed...), r.memory.failed...)
 }
 
 const softField = "memory.soft_bytes"
@@ -41,7 +41,7 @@ const softField = "memory.soft_bytes"
 // 10 KB to every program that imports snug.
 
 //go:noinline
-func (l *Limits) gap(field, file, why string) { addGap(&l.Unknown, field, file, why, false) }
+func (l *Limits) gap(field, file, why string) { addGap(&l.Gaps, field, file, why, false) }
 
 //go:noinline
 func addGap(to *[]Gap, field, file, why string, other bool) {
@@ -98,7 +98,7 @@ func (l *Limits) initialState(res *resource) State {
 func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 	c := &l.CPU
 	c.Quota = Value[float64]{State: l.initialState(&r.cpu)}
-	c.Source.set("", "", "")
+	c.QuotaSource.set("", "", "")
 	c.Levels = make([]CPULevel, len(r.cpu.levels))
 	r.tightest = 0
 	for i, at := range r.cpu.levels {
@@ -117,13 +117,13 @@ func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 			l.warn(WarnQuotaCrashesGo, &out.Source)
 		}
 		if c.Quota.tighten(out.Quota) {
-			c.Source, r.tightest = out.Source, i
+			c.QuotaSource, r.tightest = out.Source, i
 		}
 	}
-	if c.Runtime = nil; len(c.Levels) > 0 {
-		c.Runtime = &c.Levels[0]
+	if c.RuntimeLevel = nil; len(c.Levels) > 0 {
+		c.RuntimeLevel = &c.Levels[0]
 	}
-	c.Runtime125 = c.Runtime
+	c.RuntimeLevel125 = c.RuntimeLevel
 	c.Affinity = cpus
 	if cpus.State == Unknown {
 		l.failed("cpu.affinity_cpus", &r.status, "no Cpus_allowed")
@@ -138,8 +138,8 @@ func (r *reader) evaluateCPU(l *Limits, cpus Value[int]) {
 func (l *CPULevel) setQuota(q *cgroup.Quota) {
 	cores, state := q.Cores()
 	l.Quota = Value[float64]{cores, State(state)}
-	if l.Go, l.CrashesGo = l.Quota, q.CrashesGo(); l.Go.State == Known && !q.Plain {
-		l.Go = NoLimit[float64]()
+	if l.GoQuota, l.CrashesGo = l.Quota, q.CrashesGo(); l.GoQuota.State == Known && !q.Plain {
+		l.GoQuota = NoLimit[float64]()
 	}
 }
 
@@ -172,13 +172,13 @@ func (r *reader) evaluateMemory(l *Limits) {
 	m := &l.Memory
 	m.Hard = Value[int64]{State: l.initialState(&r.memory)}
 	m.Soft = m.Hard
-	m.Source.set("", "", "")
+	m.HardSource.set("", "", "")
 	m.SoftSource.set("", "", "")
 	for _, at := range r.memory.levels {
 		if r.memory.V1 && limitOf(at.limit.text).State != None && r.flat(at) {
 			continue
 		}
-		l.bound(&m.Hard, &m.Source, r.memory.field, &at.limit, at.path)
+		l.bound(&m.Hard, &m.HardSource, r.memory.field, &at.limit, at.path)
 		if !r.memory.V1 {
 			l.bound(&m.Soft, &m.SoftSource, softField, &at.other, at.path)
 		}
@@ -192,11 +192,11 @@ func (r *reader) evaluateMemory(l *Limits) {
 			tighten(&m.Hard, Value[int64]{}) // the limit it may hold is unknown
 		}
 		if own.total.State == Known && tighten(&m.Hard, own.total) {
-			m.Source.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(own.total.N, 10))
+			m.HardSource.set(own.other.name, "", "hierarchical_memory_limit "+strconv.FormatInt(own.total.N, 10))
 		}
 	}
 	if m.Hard == Of[int64](0) {
-		l.warn(WarnMemoryLimitZero, &m.Source)
+		l.warn(WarnMemoryLimitZero, &m.HardSource)
 	}
 	if !r.asked || r.lxcfs && !r.tree.sealed() { // the process may have entered a sandbox
 		ram, space := r.tree.memory(r.lxcfs)
@@ -209,13 +209,13 @@ func (r *reader) evaluateMemory(l *Limits) {
 		r.capAtHost(l)
 	}
 	if m.Host = r.host; r.pid == 0 {
-		if m.Space = valueOf(r.space, r.space >= 0); r.space == math.MaxInt64 {
-			m.Space = Value[int64]{State: None}
+		if m.AddressSpace = valueOf(r.space, r.space >= 0); r.space == math.MaxInt64 {
+			m.AddressSpace = Value[int64]{State: None}
 		}
 	}
-	m.Shared = m.Hard.State == Known && m.Source.File != cgroup.HostMemory && m.Source.Level != r.memory.Path
+	m.HardShared = m.Hard.State == Known && m.HardSource.File != cgroup.HostMemory && m.HardSource.Level != r.memory.Path
 	if soft := Min(m.Hard, m.Soft); m.Soft != soft || soft == m.Hard {
-		m.Soft, m.SoftSource = soft, m.Source
+		m.Soft, m.SoftSource = soft, m.HardSource
 	}
 	m.SoftShared = m.Soft.State == Known && m.SoftSource.File != cgroup.HostMemory && m.SoftSource.Level != r.memory.Path
 }
@@ -256,7 +256,7 @@ func (r *reader) capAtHost(l *Limits) {
 		raw += ", in huge pages " + strconv.FormatInt(r.huge/1024, 10) + " kB"
 	}
 	if (limit || m.Hard.State == Known) && tighten(&m.Hard, r.host) {
-		m.Source.set(cgroup.HostMemory, level, raw)
+		m.HardSource.set(cgroup.HostMemory, level, raw)
 	}
 	if (limit || m.Soft.State == Known) && tighten(&m.Soft, r.host) {
 		m.SoftSource.set(cgroup.HostMemory, level, raw)
@@ -296,6 +296,6 @@ func (r *reader) readHost() (changed bool) {
 // at every 32nd.
 func (r *reader) hostChanged(polls uint, l *Limits) bool {
 	m := &l.Memory
-	return (r.lxcfs || m.Source.File == cgroup.HostMemory || m.SoftSource.File == cgroup.HostMemory ||
+	return (r.lxcfs || m.HardSource.File == cgroup.HostMemory || m.SoftSource.File == cgroup.HostMemory ||
 		polls%rescan == 0 && m.Soft.State == Known) && r.readHost()
 }

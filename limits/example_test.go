@@ -43,7 +43,7 @@ func ExampleRead() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("cores:", l.CPU.Cores, "by", l.CPU.Source.File)
+	fmt.Println("cores:", l.CPU.Cores, "by", l.CPU.QuotaSource.File)
 	fmt.Println("memory:", l.Memory.Hard)
 	// Output:
 	// cores: 1.5 by /sys/fs/cgroup/cpu.max

@@ -42,17 +42,17 @@ func TestDetailV2(t *testing.T) {
 	setAll(t, f, "sys/fs/cgroup/a/", map[string]string{"memory.current": "900\n", "cpu.stat": "nr_periods 50\nnr_throttled 20\nthrottled_usec 9223372036854775\n"})
 	h := open(t, f, 0)
 	l := read(t, h)
-	if c := l.CPU; c.Weight != limits.Of(79) || c.Shares.State != limits.Unknown || c.Burst != limits.Of(0.25) || c.Cpuset != "0-3,8" || len(c.Requests) == 0 ||
-		c.Pressure != (limits.Pressure{Some10: limits.Of(0.125), Full10: limits.Of(0.0025), SomeTotal: 2500 * time.Millisecond, FullTotal: 70 * time.Microsecond}) {
+	if c := l.CPU; c.Weight != limits.Of(79) || c.Shares.State != limits.Unknown || c.Burst != limits.Of(0.25) || c.Cpuset != "0-3,8" || len(c.RequestHints) == 0 ||
+		c.Pressure != (limits.Pressure{SomeAvg10: limits.Of(0.125), FullAvg10: limits.Of(0.0025), SomeTotal: 2500 * time.Millisecond, FullTotal: 70 * time.Microsecond}) {
 		t.Errorf("CPU: %+v", c)
 	}
 	// The parent's quota of 2 cores is the wider one now.
-	if th := l.CPU.Throttle; l.CPU.Source.Level != "/a/b" || th.Periods == limits.Of[int64](50) {
+	if th := l.CPU.Throttle; l.CPU.QuotaSource.Level != "/a/b" || th.Periods == limits.Of[int64](50) {
 		t.Errorf("the own group's quota decides, %+v is counted", th)
 	}
 	if m := l.Memory; m.SwapMax != limits.Of[int64](1<<20) || m.SwapCurrent != limits.Of[int64](4096) || m.Current != limits.Of[int64](700) || m.SharedCurrent != limits.Of[int64](900) ||
 		m.Events != (limits.MemoryEvents{High: limits.Of[int64](3), Max: limits.Of[int64](5), OOM: limits.Of[int64](2), OOMKills: limits.Of[int64](1)}) ||
-		m.Pressure.Some10 != limits.Of(0.01) || m.Pressure.Full10.State != limits.Unknown {
+		m.Pressure.SomeAvg10 != limits.Of(0.01) || m.Pressure.FullAvg10.State != limits.Unknown {
 		t.Errorf("memory: %+v", m)
 	}
 	// The longest duration, and one that does not fit.
@@ -100,7 +100,7 @@ func TestDetailV1(t *testing.T) {
 	setAll(t, f, v1Set, map[string]string{"job/cgroup.procs": "1\n", "job/cpuset.effective_cpus": "\n", "job/cpuset.cpus": "2-3\n"})
 	h := open(t, f, 0)
 	l := read(t, h)
-	if c := l.CPU; c.Shares != limits.Of(512) || !slices.Equal(c.Requests, []float64{0.5}) || c.Weight.State != limits.Unknown || c.Burst != limits.Of(0.25) || c.Cpuset != "2-3" {
+	if c := l.CPU; c.Shares != limits.Of(512) || !slices.Equal(c.RequestHints, []float64{0.5}) || c.Weight.State != limits.Unknown || c.Burst != limits.Of(0.25) || c.Cpuset != "2-3" {
 		t.Errorf("CPU: %+v", c)
 	}
 	if m := l.Memory; m.SwapMax != limits.Of[int64](500000) || m.SwapCurrent != limits.Of[int64](77) || m.Current != limits.Of[int64](800) ||
@@ -119,7 +119,7 @@ func TestDetailV1(t *testing.T) {
 	}
 	setAll(t, f, v1CPU, map[string]string{"cpu.shares": "2\n"})
 	setAll(t, f, v1Set, map[string]string{"job/cpuset.effective_cpus": "1\n"})
-	if c := read(t, h).CPU; c.Shares != limits.Of(2) || c.Requests != nil || c.Cpuset != "1" {
+	if c := read(t, h).CPU; c.Shares != limits.Of(2) || c.RequestHints != nil || c.Cpuset != "1" {
 		t.Errorf("CPU: %+v", c)
 	}
 }

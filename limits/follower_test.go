@@ -107,7 +107,7 @@ func TestFollowsLxcfs(t *testing.T) {
 					f.Read(&l)
 				}
 				if l.Memory.Hard != want {
-					t.Errorf("read %d: %v, want %v; %+v", i, l.Memory.Hard, want, l.Unknown)
+					t.Errorf("read %d: %v, want %v; %+v", i, l.Memory.Hard, want, l.Gaps)
 				}
 			}
 		})

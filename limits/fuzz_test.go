@@ -51,7 +51,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listed := slices.ContainsFunc(l.Unknown, func(g Gap) bool { return g.Field == unreclaimableField })
+		listed := slices.ContainsFunc(l.Gaps, func(g Gap) bool { return g.Field == unreclaimableField })
 		if charge := l.Memory.Unreclaimable; charge.N < 0 || charge.State == None || listed != (charge.State == Unknown) {
 			t.Errorf("unreclaimable memory %v, listed as unknown: %v", charge, listed)
 		}
@@ -62,7 +62,7 @@ func FuzzRead(f *testing.F) {
 		if soft, ok := l.Memory.Soft.Get(); limited && (!ok || soft > hard) {
 			t.Errorf("soft %v above hard %v", l.Memory.Soft, l.Memory.Hard)
 		}
-		if l.CPU.Quota.State == Unknown && len(l.Unknown) == 0 {
+		if l.CPU.Quota.State == Unknown && len(l.Gaps) == 0 {
 			t.Error("an unknown quota is not listed")
 		}
 	})

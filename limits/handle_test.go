@@ -77,8 +77,8 @@ func TestFollowsChanges(t *testing.T) {
 	if now.CPU.Quota != limits.Of(3.0) || now.CPU.Cores != limits.Of(2.0) || now.CPU.Affinity != limits.Of(2) {
 		t.Errorf("quota %v, cores %v, affinity %v, want 3, 2, 2", now.CPU.Quota, now.CPU.Cores, now.CPU.Affinity)
 	}
-	if now.Memory.Hard != limits.Of[int64](134217728) || now.Memory.Shared {
-		t.Errorf("hard %v, shared %v, want 128 MiB of its own", now.Memory.Hard, now.Memory.Shared)
+	if now.Memory.Hard != limits.Of[int64](134217728) || now.Memory.HardShared {
+		t.Errorf("hard %v, shared %v, want 128 MiB of its own", now.Memory.Hard, now.Memory.HardShared)
 	}
 	if first.CPU.Levels[1].Quota != limits.Of(2.0) {
 		t.Error("Limits that were handed out changed")
@@ -136,7 +136,7 @@ func TestWeight(t *testing.T) {
 			want.Max = limits.Value[int64]{}
 		}
 		c, d := got.CPU, all.CPU
-		if c.Weight != d.Weight || c.Shares != d.Shares || len(c.Requests) != len(d.Requests) || got.Memory.Events != want || got.Memory.Host != all.Memory.Host {
+		if c.Weight != d.Weight || c.Shares != d.Shares || len(c.RequestHints) != len(d.RequestHints) || got.Memory.Events != want || got.Memory.Host != all.Memory.Host {
 			t.Errorf("%s: %+v, want %+v", name, got, all)
 		}
 		if c.Cpuset != "" || c.Burst.State != limits.Unknown || got.Memory.SwapMax.State != limits.Unknown || got.Memory.SwapCurrent.State != limits.Unknown {
@@ -175,8 +175,8 @@ func TestNoticesAMove(t *testing.T) {
 	for range 4 {
 		l = read(t, h)
 	}
-	if l.CPU.Quota != limits.Of(0.5) || l.CPU.Source.Level != "/c" {
-		t.Errorf("four polls after the move quota = %v at %q, want 0.5 at /c", l.CPU.Quota, l.CPU.Source.Level)
+	if l.CPU.Quota != limits.Of(0.5) || l.CPU.QuotaSource.Level != "/c" {
+		t.Errorf("four polls after the move quota = %v at %q, want 0.5 at /c", l.CPU.Quota, l.CPU.QuotaSource.Level)
 	}
 }
 
@@ -191,8 +191,8 @@ func TestNoticesARemovedGroup(t *testing.T) {
 	if l.CPU.Quota != limits.Of(2.0) {
 		t.Errorf("quota = %v, want the parent's 2", l.CPU.Quota)
 	}
-	if len(l.Unknown) == 0 || len(l.Warnings) == 0 || l.Warnings[0].Code != limits.WarnCgroupDeleted {
-		t.Errorf("unknown %v, warnings %v, want the group's own files listed", l.Unknown, l.Warnings)
+	if len(l.Gaps) == 0 || len(l.Warnings) == 0 || l.Warnings[0].Code != limits.WarnCgroupDeleted {
+		t.Errorf("unknown %v, warnings %v, want the group's own files listed", l.Gaps, l.Warnings)
 	}
 }
 
@@ -254,8 +254,8 @@ func TestGroupOfAnotherProcess(t *testing.T) {
 		if l.CPU.Quota != want {
 			t.Errorf("with %q in cgroup.procs quota = %v, want %v", procs, l.CPU.Quota, want)
 		}
-		if want.State == limits.Unknown && (len(l.Unknown) == 0 || len(l.Warnings) == 0) {
-			t.Errorf("with %q in cgroup.procs unknown %v, warnings %v", procs, l.Unknown, l.Warnings)
+		if want.State == limits.Unknown && (len(l.Gaps) == 0 || len(l.Warnings) == 0) {
+			t.Errorf("with %q in cgroup.procs unknown %v, warnings %v", procs, l.Gaps, l.Warnings)
 		}
 	}
 }
@@ -277,11 +277,11 @@ func TestEndedBeforeTheFirstRead(t *testing.T) {
 func TestUnreadableMemoryStat(t *testing.T) {
 	f := load(t, "v1-hierarchical-limit-tighter")
 	l := read(t, open(t, f, 0))
-	name := l.Memory.Source.File[1:]
+	name := l.Memory.HardSource.File[1:]
 	if err := f.Deny(name); err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range read(t, open(t, f, 0)).Unknown {
+	for _, g := range read(t, open(t, f, 0)).Gaps {
 		if g.Field == "memory.hard_bytes" && g.File == "/"+name {
 			return
 		}
@@ -336,8 +336,8 @@ func TestUnreadableLevelKeepsTheOthers(t *testing.T) {
 		t.Errorf("quota = %v, want the parent's 2", l.CPU.Quota)
 	}
 	want := limits.Gap{Field: "cpu.quota_cores", File: "/sys/fs/cgroup/a/b/cpu.max", Why: "permission denied"}
-	if len(l.Unknown) != 1 || l.Unknown[0] != want {
-		t.Errorf("unknown = %v, want %v", l.Unknown, want)
+	if len(l.Gaps) != 1 || l.Gaps[0] != want {
+		t.Errorf("unknown = %v, want %v", l.Gaps, want)
 	}
 }
 
@@ -387,12 +387,12 @@ func TestHostIsNotShared(t *testing.T) {
 	f := load(t, "v2-parent-tighter")
 	set(t, f, "sys/fs/cgroup/a/memory.high", "900000000\n")
 	h := open(t, f, 0)
-	if m := read(t, h).Memory; !m.Shared || !m.SoftShared {
+	if m := read(t, h).Memory; !m.HardShared || !m.SoftShared {
 		t.Errorf("the parent's limits: %+v", m)
 	}
 	set(t, f, "proc/meminfo", "MemTotal: 500000 kB\n")
 	h = open(t, f, 0)
-	if m := read(t, h).Memory; m.Shared || m.SoftShared || m.Source.File != cgroup.HostMemory || m.SoftSource.File != cgroup.HostMemory || m.Soft != limits.Of[int64](512000000) || m.Source.Raw != "MemTotal: 500000 kB" {
+	if m := read(t, h).Memory; m.HardShared || m.SoftShared || m.HardSource.File != cgroup.HostMemory || m.SoftSource.File != cgroup.HostMemory || m.Soft != limits.Of[int64](512000000) || m.HardSource.Raw != "MemTotal: 500000 kB" {
 		t.Errorf("the machine's memory: %+v", m)
 	}
 }

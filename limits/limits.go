@@ -34,7 +34,7 @@ var ErrNotSupported = errors.New("reading this machine's limits needs Linux")
 type Limits struct {
 	CPU      CPU
 	Memory   Memory
-	Unknown  []Gap     // what could not be read; empty if everything was
+	Gaps     []Gap     // what could not be read; empty if everything was
 	Warnings []Warning // what you should know about the figures
 }
 
@@ -46,8 +46,8 @@ type CPU struct {
 	// Quota is the smallest quota/period over every visible level, in cores,
 	// as the kernel enforces it (kernel doc: scheduler/sched-bwc.rst). It is
 	// not clamped to the machine: the kernel accepts 17592186044.415 cores.
-	Quota  Value[float64]
-	Source Source // the level that sets Quota
+	Quota       Value[float64]
+	QuotaSource Source // the level that sets Quota
 	// Affinity is the number of CPUs that the threads of the process may use together, from
 	// sched_getaffinity(2) or Cpus_allowed in proc_pid_status(5). One pinned thread does not
 	// shrink it.
@@ -64,9 +64,9 @@ type CPU struct {
 	Weight Value[int]
 	// Shares is v1's cpu.shares: 2 to 262144, by default 1024.
 	Shares Value[int]
-	// Requests are the CPU requests, in cores, that Weight or Shares may stand for. One is a
+	// RequestHints are the CPU requests, in cores, that Weight or Shares may stand for. One is a
 	// hint, two are ambiguous, none says nothing.
-	Requests []float64
+	RequestHints []float64
 	// Burst is the unused quota that the group may accumulate, in cores of one period
 	// (cpu.max.burst, cpu.cfs_burst_us). If it is above 0, Throttled understates how often
 	// the quota was used up.
@@ -76,12 +76,12 @@ type CPU struct {
 	Cpuset   string
 	Pressure Pressure
 
-	// Runtime is the level whose quota the Go runtime reads since Go 1.26, or nil if there
+	// RuntimeLevel is the level whose quota the Go runtime reads since Go 1.26, or nil if there
 	// is none it could read. For the calling process, with Detail, it is looked up as the
 	// runtime does: the first mount that fits, hidden or not. Otherwise it is the process's
-	// own cgroup. Runtime125 is the same for Go 1.25, which looks elsewhere and often finds
+	// own cgroup. RuntimeLevel125 is the same for Go 1.25, which looks elsewhere and often finds
 	// nothing.
-	Runtime, Runtime125 *CPULevel
+	RuntimeLevel, RuntimeLevel125 *CPULevel
 }
 
 // CPULevel is the bandwidth limit of one visible cgroup.
@@ -90,9 +90,9 @@ type CPULevel struct {
 
 	Source
 	Quota Value[float64] // quota/period, in cores
-	// Go is Quota as the Go runtime reads this text since Go 1.25 (internal/runtime/cgroup,
+	// GoQuota is Quota as the Go runtime reads this text since Go 1.25 (internal/runtime/cgroup,
 	// ReadCPULimit), in cores. It is also none if the runtime cannot parse the text.
-	Go Value[float64]
+	GoQuota Value[float64]
 	// CrashesGo: with this quota a plain program of Go 1.25 to 1.27 that runs directly in
 	// this cgroup, and finds it, crashes before main or when the quota is set.
 	CrashesGo bool
@@ -113,26 +113,26 @@ type Memory struct {
 	// memory.max, v1's limit and hierarchical limit, and the host's memory. It is none if no
 	// level sets a limit, however small the host is. If lxcfs shows the host's memory, which is
 	// then the container's, that is a limit too.
-	Hard   Value[int64]
-	Source Source // the file that sets Hard
+	Hard       Value[int64]
+	HardSource Source // the file that sets Hard
 	// Soft is the number of bytes above which the kernel throttles allocation: the smaller of
 	// Hard and memory.high.
 	Soft       Value[int64]
 	SoftSource Source
-	// Shared is true if Hard is set on a level above the process's own group: other groups
+	// HardShared is true if Hard is set on a level above the process's own group: other groups
 	// may use the same bytes.
-	Shared bool
+	HardShared bool
 	// SoftShared is the same for Soft.
 	SoftShared bool
 	// Current is the memory charged to the process's own group, including page cache.
-	// SharedCurrent is the same for the level that sets Hard, if Shared is true.
+	// SharedCurrent is the same for the level that sets Hard, if HardShared is true.
 	Current, SharedCurrent Value[int64]
 	// Host is MemTotal, less the memory that is reserved as huge pages.
 	Host Value[int64]
-	// Space is the number of bytes that the calling process may still map: the smaller of what
+	// AddressSpace is the number of bytes that the calling process may still map: the smaller of what
 	// RLIMIT_AS and RLIMIT_DATA leave (getrlimit(2)). It is none if they are infinite, and unknown
 	// for other processes.
-	Space Value[int64]
+	AddressSpace Value[int64]
 	// Unreclaimable is the number of bytes that the kernel cannot reclaim without swap: all
 	// but page cache and, on v2, reclaimable slab. It counts the level that sets Soft, or the
 	// process's own group if no visible level does. The kernel's sums may lag by 256 KiB for
@@ -157,6 +157,6 @@ type MemoryEvents struct {
 // accounting/psi.rst): the share of the last 10 s in which some or all tasks waited, 0 to 1,
 // and the totals since the group was created.
 type Pressure struct {
-	Some10, Full10       Value[float64]
+	SomeAvg10, FullAvg10 Value[float64]
 	SomeTotal, FullTotal time.Duration
 }

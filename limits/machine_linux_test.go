@@ -32,7 +32,7 @@ func TestSystemCallsGiveTheSame(t *testing.T) {
 			m := &l.Memory
 			m.Current, m.SharedCurrent, m.SwapCurrent, m.Pressure = limits.Value[int64]{}, limits.Value[int64]{}, limits.Value[int64]{}, limits.Pressure{}
 			m.Events = limits.MemoryEvents{}
-			m.Space = limits.Value[int64]{} // of system calls only
+			m.AddressSpace = limits.Value[int64]{} // of system calls only
 		}
 		if !reflect.DeepEqual(a, b) {
 			t.Errorf("pid %d:\nsystem calls %+v\nfs.FS        %+v", pid, a, b)

@@ -226,11 +226,11 @@ func (c *check) all() {
 	figure(c, "quota", l.CPU.Quota, &t.CPU, t.CPU.Cores)
 	figure(c, "hard", l.Memory.Hard, &t.Hard, t.Hard.Bytes)
 	figure(c, "soft", l.Memory.Soft, &t.Soft, t.Soft.Bytes)
-	c.source("quota", &l.CPU.Source, &t.CPU, "cpu.max", "cpu.cfs_quota_us")
-	c.source("hard", &l.Memory.Source, &t.Hard, "memory.max", "memory.limit_in_bytes")
+	c.source("quota", &l.CPU.QuotaSource, &t.CPU, "cpu.max", "cpu.cfs_quota_us")
+	c.source("hard", &l.Memory.HardSource, &t.Hard, "memory.max", "memory.limit_in_bytes")
 	c.source("soft", &l.Memory.SoftSource, &t.Soft, "memory.high", "memory.max", "memory.limit_in_bytes")
-	if own := c.w.Own("memory"); l.Memory.Shared != (t.Hard.Total || t.Hard.From != nil && t.Hard.From != own) {
-		c.wrong("shared", "%v", l.Memory.Shared)
+	if own := c.w.Own("memory"); l.Memory.HardShared != (t.Hard.Total || t.Hard.From != nil && t.Hard.From != own) {
+		c.wrong("shared", "%v", l.Memory.HardShared)
 	}
 	c.gaps()
 	c.levels()
@@ -306,9 +306,9 @@ func (c *check) source(what string, s *limits.Source, f *oracle.Figure, files ..
 func (c *check) gaps() {
 	for field, want := range map[string]bool{"cpu.quota_cores": c.truth.CPU.Hidden, "memory.hard_bytes": c.truth.Hard.Hidden,
 		"memory.soft_bytes": c.truth.Soft.Hidden, "memory.host_bytes": c.truth.HostHidden} {
-		got := slices.ContainsFunc(c.l.Unknown, func(g limits.Gap) bool { return g.Field == field && !g.Other })
+		got := slices.ContainsFunc(c.l.Gaps, func(g limits.Gap) bool { return g.Field == field && !g.Redundant })
 		if got != want {
-			c.wrong("gap", "%s listed as unknown: %v, want %v: %v", field, got, want, c.l.Unknown)
+			c.wrong("gap", "%s listed as unknown: %v, want %v: %v", field, got, want, c.l.Gaps)
 		}
 	}
 }

@@ -58,8 +58,8 @@ func TestSearchIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found != (l.CPU.Quota == Of(1.5)) || !found && (l.CPU.Quota.State != Unknown || len(l.Unknown) == 0 || !strings.Contains(l.Unknown[0].Why, "too many groups")) {
-			t.Errorf("%d groups: %v, unknown %v", groups, l.CPU.Quota, l.Unknown)
+		if found != (l.CPU.Quota == Of(1.5)) || !found && (l.CPU.Quota.State != Unknown || len(l.Gaps) == 0 || !strings.Contains(l.Gaps[0].Why, "too many groups")) {
+			t.Errorf("%d groups: %v, unknown %v", groups, l.CPU.Quota, l.Gaps)
 		}
 	}
 }
@@ -73,8 +73,8 @@ func TestLongestPath(t *testing.T) {
 			"sys/fs/cgroup/cgroup.procs": {Data: []byte("1\n")},
 		}
 		l, err := Read(Process{FS: f})
-		if err != nil || l.CPU.Quota.State != Unknown || len(l.Unknown) == 0 || why == "path too long" != strings.Contains(l.Unknown[0].Why, "path too long") {
-			t.Errorf("%d bytes: %v, %v, %v; want %s", length, l.CPU.Quota, l.Unknown, err, why)
+		if err != nil || l.CPU.Quota.State != Unknown || len(l.Gaps) == 0 || why == "path too long" != strings.Contains(l.Gaps[0].Why, "path too long") {
+			t.Errorf("%d bytes: %v, %v, %v; want %s", length, l.CPU.Quota, l.Gaps, err, why)
 		}
 	}
 }
@@ -90,8 +90,8 @@ func TestAFileThatIsTooLong(t *testing.T) {
 	}
 	for _, fsys := range []fs.FS{f, sequential{f}} {
 		l, err := Read(Process{FS: fsys})
-		if err != nil || l.Memory.Soft.State != Unknown || !slices.ContainsFunc(l.Unknown, func(g Gap) bool { return g.Why == errTooLong.Error() }) {
-			t.Errorf("%T: %v, unknown %v, %v", fsys, l.Memory.Soft, l.Unknown, err)
+		if err != nil || l.Memory.Soft.State != Unknown || !slices.ContainsFunc(l.Gaps, func(g Gap) bool { return g.Why == errTooLong.Error() }) {
+			t.Errorf("%T: %v, unknown %v, %v", fsys, l.Memory.Soft, l.Gaps, err)
 		}
 	}
 }

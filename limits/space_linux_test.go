@@ -29,7 +29,7 @@ func TestSpace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		os.Stdout.WriteString("space " + l.Memory.Space.String() + "\n")
+		os.Stdout.WriteString("space " + l.Memory.AddressSpace.String() + "\n")
 		return
 	}
 	const gib = 1 << 30

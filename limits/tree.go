@@ -38,7 +38,7 @@ type tree interface {
 	// exchanged reports whether a file that was kept open is now another file, and forgets it.
 	exchanged(name string) bool
 	// memory returns the machine's memory in bytes, whatever its meminfo says, 0 if that is not
-	// known or lxcfs is not set; and Memory.Space, math.MaxInt64 for no limit, -1 if it is unknown.
+	// known or lxcfs is not set; and Memory.AddressSpace, math.MaxInt64 for no limit, -1 if it is unknown.
 	memory(lxcfs bool) (ram, space int64)
 }
 

@@ -23,7 +23,7 @@ func charged(t *testing.T, when string, h *handle, want int64, from string) {
 	t.Helper()
 	var gaps []limits.Gap
 	l := read(t, h)
-	for _, g := range l.Unknown {
+	for _, g := range l.Gaps {
 		if g.Field == unreclaimable {
 			gaps = append(gaps, g)
 		}
@@ -128,7 +128,7 @@ func TestChargeThatCannotBeRead(t *testing.T) {
 				read(t, h)
 			}
 			charged(t, "it is back", h, 211, "")
-			if n := len(before.Unknown); n == 0 || before.Unknown[n-1].Field != unreclaimable {
+			if n := len(before.Gaps); n == 0 || before.Gaps[n-1].Field != unreclaimable {
 				t.Error("Limits that were handed out changed")
 			}
 		})
@@ -207,7 +207,7 @@ func TestReadLeavesTheChargeOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range l.Unknown {
+	for _, g := range l.Gaps {
 		if strings.Contains(g.Field, "unreclaimable") {
 			t.Errorf("%v", g)
 		}

@@ -119,9 +119,9 @@ type Gap struct {
 	Field string // as in the JSON document: "cpu.quota_cores", "memory.hard_bytes", ...
 	File  string
 	Why   string
-	// Other: the figure was read through another mount. This one should show the same cgroup
+	// Redundant: the figure was read through another mount. This one should show the same cgroup
 	// and does not, but nothing is known to be missing.
-	Other bool
+	Redundant bool
 }
 
 // Warning is something you should know about the figures. Codes are stable; `snug explain CODE`

@@ -181,8 +181,8 @@ func (c collection) watcher(x *snug.Stats) {
 	c.flag(failed, x.Failure != "")
 	c.number(polls, float64(x.Polls))
 	c.number(changes, float64(x.Changes))
-	if x.Every > 0 {
-		c.number(interval, x.Every.Seconds())
+	if x.Interval > 0 {
+		c.number(interval, x.Interval.Seconds())
 	}
 	c.set(givenUp, knobs, x.GivenUp...)
 }
@@ -199,7 +199,7 @@ func (c collection) memory(x *adapt.MemoryStats) {
 }
 
 func (c collection) gc(x *adapt.GCStats) {
-	value(c, gcShare, x.Share)
+	value(c, gcShare, x.CPUShare)
 	value(c, gcCycles, x.Cycles)
 }
 
@@ -211,7 +211,7 @@ func (c collection) cpu(x *adapt.CPUStats) {
 		value(c, throttled, x.Throttled)
 		value(c, goWait, x.GoWait)
 		value(c, kernelWait, x.KernelWait)
-		value(c, perWakeup, x.PerWakeup)
+		value(c, perWakeup, x.WakeupWait)
 	}
 	v := x.Verdict
 	if v == "" {

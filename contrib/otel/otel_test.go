@@ -37,16 +37,16 @@ func busy() *fake {
 	n, x := limits.Of[int64], limits.Of[float64]
 	return &fake{
 		stats: adapt.Stats{
-			Stats: snug.Stats{Polls: 3600, Every: 250 * time.Millisecond, Changes: 7, GivenUp: []string{"GOGC"}},
+			Stats: snug.Stats{Polls: 3600, Interval: 250 * time.Millisecond, Changes: 7, GivenUp: []string{"GOGC"}},
 			Memory: adapt.MemoryStats{
 				Limit: n(268435456), Used: n(230000000), Go: n(150000000), NonGo: n(80000000), NonGoPeak: n(90000000),
 				GOMEMLIMIT: n(133976000),
 				Pressure:   adapt.PressureTight, EffectiveGOGC: x(17.5),
 			},
-			GC: adapt.GCStats{GOGC: n(400), Share: x(0.125), Cycles: n(1234)},
+			GC: adapt.GCStats{GOGC: n(400), CPUShare: x(0.125), Cycles: n(1234)},
 			CPU: adapt.CPUStats{
 				Window: 10 * time.Second, GOMAXPROCS: n(4), Cores: x(1.5), Used: x(0.75), Throttled: x(0.25),
-				GoWait: x(12.5), KernelWait: x(1.5), PerWakeup: x(0.0625), Verdict: adapt.VerdictTooFewProcs, Raised: true,
+				GoWait: x(12.5), KernelWait: x(1.5), WakeupWait: x(0.0625), Verdict: adapt.VerdictTooFewProcs, Raised: true,
 			},
 		},
 		plan: adapt.Plan{
@@ -211,18 +211,18 @@ func TestUnknownIsAbsent(t *testing.T) {
 		{"the group's memory cannot be read", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.Used, s.Memory.NonGo = bytes, bytes }, []*figure{memoryUsed, memoryNonGo}},
 		{"without SNUG_ADAPT=memory", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.NonGoPeak = bytes }, []*figure{memoryPeak}},
 		{"no collection yet", func(s *adapt.Stats, _ *adapt.Plan) {
-			s.Memory.EffectiveGOGC, s.GC.Share, s.GC.Cycles = number, number, bytes
+			s.Memory.EffectiveGOGC, s.GC.CPUShare, s.GC.Cycles = number, number, bytes
 		}, []*figure{effectiveGOGC, gcShare, gcCycles}},
 		{"no number", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.EffectiveGOGC = limits.Of(math.NaN()) }, []*figure{effectiveGOGC}},
 		{"a pressure level of the future", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.Pressure = 200 }, []*figure{pressure}},
 		{"no window yet", func(s *adapt.Stats, _ *adapt.Plan) { s.CPU.Window = 0 }, averages},
 		{"no figure of the window", func(s *adapt.Stats, _ *adapt.Plan) {
 			c := &s.CPU
-			c.Used, c.Throttled, c.GoWait, c.KernelWait, c.PerWakeup = number, number, number, number, number
+			c.Used, c.Throttled, c.GoWait, c.KernelWait, c.WakeupWait = number, number, number, number, number
 		}, averages[1:]},
 		{"cores are unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.CPU.Cores = number }, []*figure{cores}},
 		{"no plan", func(_ *adapt.Stats, p *adapt.Plan) { *p = adapt.Plan{} }, []*figure{planInfo, warning}},
-		{"the next look is unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.Every = 0 }, []*figure{interval}},
+		{"the next look is unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.Interval = 0 }, []*figure{interval}},
 		{"it has not looked yet", func(s *adapt.Stats, _ *adapt.Plan) { s.Polls = 0 }, unmeasured},
 	} {
 		t.Run(c.name, func(t *testing.T) {

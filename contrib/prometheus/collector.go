@@ -165,8 +165,8 @@ func (s scrape) watcher(x *snug.Stats) {
 	s.flag(failed, x.Failure != "")
 	s.number(polls, float64(x.Polls))
 	s.number(changes, float64(x.Changes))
-	if x.Every > 0 {
-		s.number(interval, x.Every.Seconds())
+	if x.Interval > 0 {
+		s.number(interval, x.Interval.Seconds())
 	}
 	s.set(givenUp, knobs, x.GivenUp...)
 }
@@ -198,7 +198,7 @@ func (s scrape) memory(x *adapt.MemoryStats) {
 
 func (s scrape) gc(x *adapt.GCStats) {
 	s.knob(gogc, x.GOGC)
-	value(s, gcShare, x.Share)
+	value(s, gcShare, x.CPUShare)
 	value(s, gcCycles, x.Cycles)
 }
 
@@ -211,7 +211,7 @@ func (s scrape) cpu(x *adapt.CPUStats) {
 		value(s, throttled, x.Throttled)
 		value(s, goWait, x.GoWait)
 		value(s, kernelWait, x.KernelWait)
-		value(s, perWakeup, x.PerWakeup)
+		value(s, perWakeup, x.WakeupWait)
 	}
 	v := x.Verdict
 	if v == "" {

@@ -39,16 +39,16 @@ func busy() *fake {
 	n, x := limits.Of[int64], limits.Of[float64]
 	return &fake{
 		stats: adapt.Stats{
-			Stats: snug.Stats{Polls: 3600, Every: 250 * time.Millisecond, Changes: 7, GivenUp: []string{"GOGC"}},
+			Stats: snug.Stats{Polls: 3600, Interval: 250 * time.Millisecond, Changes: 7, GivenUp: []string{"GOGC"}},
 			Memory: adapt.MemoryStats{
 				Limit: n(268435456), Used: n(230000000), Go: n(150000000), NonGo: n(80000000), NonGoPeak: n(90000000),
 				GOMEMLIMIT: n(133976000),
 				Pressure:   adapt.PressureTight, EffectiveGOGC: x(17.5),
 			},
-			GC: adapt.GCStats{GOGC: n(400), Share: x(0.125), Cycles: n(1234)},
+			GC: adapt.GCStats{GOGC: n(400), CPUShare: x(0.125), Cycles: n(1234)},
 			CPU: adapt.CPUStats{
 				Window: 10 * time.Second, GOMAXPROCS: n(4), Cores: x(1.5), Used: x(0.75), Throttled: x(0.25),
-				GoWait: x(12.5), KernelWait: x(1.5), PerWakeup: x(0.0625), Verdict: adapt.VerdictTooFewProcs, Raised: true,
+				GoWait: x(12.5), KernelWait: x(1.5), WakeupWait: x(0.0625), Verdict: adapt.VerdictTooFewProcs, Raised: true,
 			},
 		},
 		plan: adapt.Plan{
@@ -178,7 +178,7 @@ func TestUnknownIsAbsent(t *testing.T) {
 			s.Memory.NonGoPeak = bytes
 		}, []string{"snug_memory_nongo_peak_bytes"}},
 		{"no collection yet", func(s *adapt.Stats, _ *adapt.Plan) {
-			s.Memory.EffectiveGOGC, s.GC.Share = number, number
+			s.Memory.EffectiveGOGC, s.GC.CPUShare = number, number
 		}, []string{"snug_gc_effective_gogc_percent", "snug_gc_cpu_ratio"}},
 		{"no number", func(s *adapt.Stats, _ *adapt.Plan) { s.Memory.EffectiveGOGC = limits.Of(math.NaN()) }, []string{"snug_gc_effective_gogc_percent"}},
 		{"GOGC and its cycles are unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.GC.GOGC, s.GC.Cycles = bytes, bytes }, []string{"snug_gogc_percent", "snug_gc_cycles_total"}},
@@ -186,11 +186,11 @@ func TestUnknownIsAbsent(t *testing.T) {
 		{"no window yet", func(s *adapt.Stats, _ *adapt.Plan) { s.CPU.Window = 0 }, averages},
 		{"no figure of the window", func(s *adapt.Stats, _ *adapt.Plan) {
 			c := &s.CPU
-			c.Used, c.Throttled, c.GoWait, c.KernelWait, c.PerWakeup = number, number, number, number, number
+			c.Used, c.Throttled, c.GoWait, c.KernelWait, c.WakeupWait = number, number, number, number, number
 		}, averages[1:]},
 		{"cores are unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.CPU.Cores = number }, []string{"snug_cpu_limit_cores"}},
 		{"no plan", func(_ *adapt.Stats, p *adapt.Plan) { *p = adapt.Plan{} }, []string{"snug_plan_info", "snug_warning_info"}},
-		{"GOMAXPROCS and the next look are unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.Every, s.CPU.GOMAXPROCS = 0, bytes }, []string{"snug_poll_interval_seconds", "snug_gomaxprocs"}},
+		{"GOMAXPROCS and the next look are unknown", func(s *adapt.Stats, _ *adapt.Plan) { s.Interval, s.CPU.GOMAXPROCS = 0, bytes }, []string{"snug_poll_interval_seconds", "snug_gomaxprocs"}},
 		{"it has not looked yet", func(s *adapt.Stats, _ *adapt.Plan) { s.Polls = 0 }, unmeasured},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -152,8 +152,8 @@ func Log(in *plan.Input, p *plan.Plan, did apply.Result) bool {
 	for i := range p.Warnings {
 		b.warning(&p.Warnings[i])
 	}
-	for i := range in.Limits.Unknown {
-		if g := &in.Limits.Unknown[i]; !g.Other {
+	for i := range in.Limits.Gaps {
+		if g := &in.Limits.Gaps[i]; !g.Redundant {
 			b.add("unknown: ", `unknown","field`, g.Field, g.File, g.Why)
 		}
 	}

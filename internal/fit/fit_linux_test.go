@@ -111,7 +111,7 @@ func TestComplain(t *testing.T) {
 func TestLog(t *testing.T) {
 	set := &plan.Setting{Value: 3, Reason: plan.Reason{Code: "code", Source: limits.Source{File: "/f", Raw: "raw"}}}
 	var in plan.Input
-	in.Limits.Unknown = []limits.Gap{{Field: "field", File: "/g", Why: "why"}}
+	in.Limits.Gaps = []limits.Gap{{Field: "field", File: "/g", Why: "why"}}
 	all := func() {
 		Log(&in, &plan.Plan{GOMAXPROCS: *set, GOMEMLIMIT: plan.Setting{Leave: true, Reason: plan.Reason{Code: plan.NoLimit}},
 			Warnings: []limits.Warning{{Code: "of", Source: limits.Source{File: "/w", Raw: "text"}}}}, apply.Result{GOMAXPROCS: apply.Set})

@@ -36,7 +36,7 @@ func TestLogJSON(t *testing.T) {
 	t.Setenv("SNUG_LOG", "json")
 	source := limits.Source{File: "/f", Level: "/", Raw: "150000 100000"}
 	left := plan.Setting{Leave: true, Reason: plan.Reason{Code: plan.NoLimit}}
-	in := plan.Input{Limits: limits.Limits{Unknown: []limits.Gap{{Field: "field", File: "/g", Why: "why"}, {Field: "field", File: "/h", Why: "why", Other: true}}}}
+	in := plan.Input{Limits: limits.Limits{Gaps: []limits.Gap{{Field: "field", File: "/g", Why: "why"}, {Field: "field", File: "/h", Why: "why", Redundant: true}}}}
 	bad := limits.Warning{Code: plan.EnvUnknown, Source: limits.Source{File: "SNUG_MAXPROCS"}}
 	type m = map[string]any
 	got := objects(t, said(t, func() {

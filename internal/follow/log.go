@@ -52,12 +52,12 @@ func LogTo(to Logger) func(*Update) {
 				to.Warn("snug: warning", pairs("code", w.Code, "file", w.File, "raw", w.Raw)...)
 			}
 		}
-		for _, g := range u.Limits.Unknown {
-			if !g.Other && !slices.Contains(l.gaps, g) {
+		for _, g := range u.Limits.Gaps {
+			if !g.Redundant && !slices.Contains(l.gaps, g) {
 				to.Warn("snug: unknown", pairs("field", g.Field, "file", g.File, "why", g.Why)...)
 			}
 		}
-		l.warnings, l.gaps, returned = u.Plan.Warnings, u.Limits.Unknown, true
+		l.warnings, l.gaps, returned = u.Plan.Warnings, u.Limits.Gaps, true
 	}
 }
 

@@ -82,7 +82,7 @@ func TestLogToSaysWhatIsNew(t *testing.T) {
 	u.GOGC = apply.Set
 	log(&u)
 	u.Plan.Warnings = []limits.Warning{{Code: "w", Source: limits.Source{File: "f"}}}
-	u.Limits.Unknown = []limits.Gap{{Field: "field", File: "g", Why: "why"}, {Field: "other", Other: true}}
+	u.Limits.Gaps = []limits.Gap{{Field: "field", File: "g", Why: "why"}, {Field: "other", Redundant: true}}
 	u.Plan.GOMAXPROCS = plan.Setting{Value: 2, Reason: plan.Reason{Code: "c"}}
 	u.Requested = true
 	log(&u)

@@ -137,9 +137,9 @@ func count(v limits.Value[int64]) int64 {
 // same reports whether two readings lead to the same decision.
 func same(a, b *limits.Limits) bool {
 	ac, bc, am, bm := &a.CPU, &b.CPU, &a.Memory, &b.Memory
-	if ac.Quota != bc.Quota || ac.Affinity != bc.Affinity || ac.Source != bc.Source || len(ac.Levels) != len(bc.Levels) ||
-		am.Hard != bm.Hard || am.Soft != bm.Soft || am.Source != bm.Source || am.SoftSource != bm.SoftSource ||
-		len(a.Warnings) != len(b.Warnings) {
+	if ac.Quota != bc.Quota || ac.Affinity != bc.Affinity || ac.QuotaSource != bc.QuotaSource ||
+		am.Hard != bm.Hard || am.Soft != bm.Soft || am.HardSource != bm.HardSource || am.SoftSource != bm.SoftSource ||
+		len(ac.Levels) != len(bc.Levels) || len(a.Warnings) != len(b.Warnings) {
 		return false
 	}
 	for i := range ac.Levels { // the runtime uses the first

@@ -16,16 +16,16 @@ func Confine(l *limits.Limits, cores float64, memory int64) {
 	if cores > 0 {
 		c := &l.CPU
 		from := limits.Source{File: file, Raw: strconv.FormatFloat(cores, 'f', -1, 64) + " CPUs"}
-		level := limits.CPULevel{Source: from, Quota: limits.Of(cores), Go: limits.Of(cores),
+		level := limits.CPULevel{Source: from, Quota: limits.Of(cores), GoQuota: limits.Of(cores),
 			CrashesGo: cgroup.Overflows(cores)}
 		// Go 1.25 finds the new group where it finds the own one.
-		finds := c.Runtime125 == nil || len(c.Levels) == 0 || c.Runtime125.File == c.Levels[0].File
+		finds := c.RuntimeLevel125 == nil || len(c.Levels) == 0 || c.RuntimeLevel125.File == c.Levels[0].File
 		c.Levels = append([]limits.CPULevel{level}, c.Levels...)
-		if c.Runtime = &c.Levels[0]; finds {
-			c.Runtime125 = c.Runtime
+		if c.RuntimeLevel = &c.Levels[0]; finds {
+			c.RuntimeLevel125 = c.RuntimeLevel
 		}
 		if q, ok := c.Quota.Get(); !ok || cores < q {
-			c.Quota, c.Source = limits.Of(cores), from
+			c.Quota, c.QuotaSource = limits.Of(cores), from
 		}
 	}
 	m := &l.Memory
@@ -35,7 +35,7 @@ func Confine(l *limits.Limits, cores float64, memory int64) {
 	if memory > 0 {
 		from := limits.Source{File: file, Raw: strconv.FormatInt(memory, 10)}
 		if n, ok := m.Hard.Get(); !ok || memory < n {
-			m.Hard, m.Source, m.Shared = limits.Of(memory), from, false
+			m.Hard, m.HardSource, m.HardShared = limits.Of(memory), from, false
 		}
 		if n, ok := m.Soft.Get(); !ok || memory < n {
 			m.Soft, m.SoftSource = limits.Of(memory), from

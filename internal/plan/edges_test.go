@@ -135,7 +135,7 @@ func TestEdgesOfProcs(t *testing.T) {
 	lost := func(quota float64) (c limits.CPU) {
 		l := container(0, 16, 0)
 		l.CPU.Levels = []limits.CPULevel{{Source: limits.Source{File: "/sys/fs/cgroup/cpu.max"}}}
-		l.CPU.Runtime125 = &limits.CPULevel{Source: limits.Source{File: "/sys/fs/cgroup/d/cpu.max"}}
+		l.CPU.RuntimeLevel125 = &limits.CPULevel{Source: limits.Source{File: "/sys/fs/cgroup/d/cpu.max"}}
 		Confine(&l, quota, 0)
 		return l.CPU
 	}

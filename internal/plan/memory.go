@@ -135,11 +135,11 @@ func (in *Input) memoryLimit(p *Plan, s *Setting) int64 {
 			}
 		}
 		if ok && limit < hard {
-			s.ignore(&Reason{MemoryMax, float64(hard), m.Source})
+			s.ignore(&Reason{MemoryMax, float64(hard), m.HardSource})
 		}
 		s.because(code, float64(limit), &m.SoftSource)
 	}
-	space, bounded := m.Space.Get()
+	space, bounded := m.AddressSpace.Get()
 	if n := in.Go.Space; n > 0 && limited && (!bounded || n < space) {
 		space, bounded = n, true
 	}

@@ -36,7 +36,7 @@ func Review(in *Input, p *Plan) {
 			limit, limited, code = h, true, MemoryHint
 		}
 		if limited && n > limit && n != NoMemLimit {
-			p.above(code, &m.Source, limit, n)
+			p.above(code, &m.HardSource, limit, n)
 		} else if live > 0 && n <= live {
 			p.warn(LiveHeap, &limits.Source{File: "GOMEMLIMIT", Raw: text}, float64(live))
 		}

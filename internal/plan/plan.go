@@ -252,7 +252,7 @@ const NewestKnown = 27
 // RuntimeProcs returns the GOMAXPROCS that the runtime of a Go release chooses by itself
 // (runtime/cgroup_linux.go): min(affinity, max(2, ceil(quota))), with the quota of the
 // process's own cgroup only, where the release finds it. Up to Go 1.24 it is the affinity;
-// Go 1.25, and 1.26 with 1.27, find the quota in different places (limits.CPU.Runtime). For a
+// Go 1.25, and 1.26 with 1.27, find the quota in different places (limits.CPU.RuntimeLevel). For a
 // release that is unknown, or newer, the newest known one is assumed. It is 0 if affinity is
 // unknown, and Crash if converting the quota to an int32 overflows.
 //
@@ -267,9 +267,9 @@ func RuntimeLevel(c *limits.CPU, g Go) *limits.CPULevel {
 	case g.Blind || g.Minor != 0 && g.Minor < 25:
 		return nil
 	case g.Minor == 25:
-		return c.Runtime125
+		return c.RuntimeLevel125
 	}
-	return c.Runtime
+	return c.RuntimeLevel
 }
 
 func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
@@ -283,7 +283,7 @@ func runtimeProcs(c *limits.CPU, g Go, cpus int) int {
 	if own.CrashesGo {
 		return Crash
 	}
-	if cores, ok := own.Go.Get(); ok && cores < float64(cpus) {
+	if cores, ok := own.GoQuota.Get(); ok && cores < float64(cpus) {
 		return min(cpus, GoProcs(cores))
 	}
 	return cpus

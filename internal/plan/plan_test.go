@@ -23,7 +23,7 @@ func container(quota float64, cpus int, memory int64) limits.Limits {
 	l.CPU.Quota = limits.NoLimit[float64]()
 	if quota > 0 {
 		l.CPU.Quota = limits.Of(quota)
-		l.CPU.Source = limits.Source{File: "/sys/fs/cgroup/cpu.max"}
+		l.CPU.QuotaSource = limits.Source{File: "/sys/fs/cgroup/cpu.max"}
 	}
 	l.Memory.Hard, l.Memory.Soft = limits.NoLimit[int64](), limits.NoLimit[int64]()
 	if memory > 0 {
@@ -177,7 +177,7 @@ func TestGOGC(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	shared := container(0, 16, 500*mib)
-	shared.Memory.Shared, shared.Memory.SoftShared = true, true
+	shared.Memory.HardShared, shared.Memory.SoftShared = true, true
 	for code, in := range map[string]Input{
 		EnvInvalid:    {Env: Env{GOMAXPROCS: "x"}},
 		MemoryShared:  {Limits: shared},
@@ -366,12 +366,12 @@ func TestSpace(t *testing.T) {
 		{limit: gib, left: 1 << 20, code: TooSmall},
 	} {
 		in := Input{Go: Go{Space: c.bits}}
-		in.Limits.Memory = limits.Memory{Hard: limits.NoLimit[int64](), Soft: limits.NoLimit[int64](), Space: limits.NoLimit[int64]()}
+		in.Limits.Memory = limits.Memory{Hard: limits.NoLimit[int64](), Soft: limits.NoLimit[int64](), AddressSpace: limits.NoLimit[int64]()}
 		if c.limit > 0 {
 			in.Limits.Memory.Hard, in.Limits.Memory.Soft = limits.Of(c.limit), limits.Of(c.limit)
 		}
 		if c.left > 0 {
-			in.Limits.Memory.Space = limits.Of(c.left)
+			in.Limits.Memory.AddressSpace = limits.Of(c.left)
 		}
 		if s := Decide(&in).GOMEMLIMIT; s.Value != c.want || s.Code != c.code {
 			t.Errorf("limit %d, %d left of a space of %d: %d, %s, want %d, %s", c.limit, c.left, c.bits, s.Value, s.Code, c.want, c.code)

@@ -127,7 +127,7 @@ func (in *Input) cores(s *Setting) {
 	c, h := &in.Limits.CPU, &in.Hints
 	quota, limited := c.Quota.Get()
 	if limited {
-		s.because(in.Policy.Round.code(), quota, &c.Source)
+		s.because(in.Policy.Round.code(), quota, &c.QuotaSource)
 	}
 	switch {
 	case h.CPULimit > 0 && (!limited || h.CPULimit < quota):

@@ -20,7 +20,7 @@ func Summary(l *limits.Limits, p *Plan) []byte {
 	b.line("cpu.cores", value(c.Cores, exact))
 	b.line("cpu.affinity_cpus", value(c.Affinity, strconv.Itoa))
 	if c.Quota.State == limits.Known {
-		b.line("cpu.source", escape(c.Source.File[1:]))
+		b.line("cpu.source", escape(c.QuotaSource.File[1:]))
 	}
 	if n, ok := c.Throttle.Throttled.Get(); ok && n > 0 {
 		b.line("cpu.throttled", decimal(n)+"/"+decimal(c.Throttle.Periods.N), exact(c.Throttle.Time.Seconds())+"s")
@@ -28,14 +28,14 @@ func Summary(l *limits.Limits, p *Plan) []byte {
 	b.line("memory.hard_bytes", value(m.Hard, decimal))
 	b.line("memory.soft_bytes", value(m.Soft, decimal))
 	if m.Hard.State == limits.Known {
-		b.line("memory.source", escape(m.Source.File[1:]))
+		b.line("memory.source", escape(m.HardSource.File[1:]))
 	}
-	if m.Shared {
+	if m.HardShared {
 		b.line("memory.shared", "true")
 	}
 	var fields, codes []string
-	for _, g := range l.Unknown {
-		if !g.Other {
+	for _, g := range l.Gaps {
+		if !g.Redundant {
 			fields = append(fields, g.Field)
 		}
 	}

@@ -27,7 +27,7 @@ func main() {
 		os.Exit(1)
 	}
 	defer workers.Release()
-	work := limiter.Procs(2)
+	work := limiter.NewProcs(2)
 
 	var mu sync.Mutex
 	last := ""

@@ -45,7 +45,7 @@ func run() error {
 		return err
 	}
 	begin := time.Now()
-	levels := make(chan adapt.Level, 10)
+	levels := make(chan adapt.PressureLevel, 10)
 	var grown int // blocks
 	w, err := adapt.Watch(context.Background(), adapt.Options{OnPressure: func(p adapt.Pressure) { levels <- p.Level }})
 	if err != nil {

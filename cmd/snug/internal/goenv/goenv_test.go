@@ -29,7 +29,7 @@ func crashing() limits.Limits {
 // bound is a group that Go 1.25 does not find, as where it is mounted over /sys/fs/cgroup.
 func bound() limits.Limits {
 	l := container(3, 8, 0)
-	l.CPU.Runtime125 = &limits.CPULevel{Go: limits.NoLimit[float64]()}
+	l.CPU.RuntimeLevel125 = &limits.CPULevel{GoQuota: limits.NoLimit[float64]()}
 	return l
 }
 
@@ -95,7 +95,7 @@ func TestConfineOnlyTightens(t *testing.T) {
 	if l.CPU.Quota != limits.Of(2.0) || l.Memory.Hard != limits.Of[int64](500) {
 		t.Errorf("quota %v, hard %v, want what the groups above allow", l.CPU.Quota, l.Memory.Hard)
 	}
-	if q, ok := l.CPU.Runtime.Go.Get(); !ok || q != 4 {
+	if q, ok := l.CPU.RuntimeLevel.GoQuota.Get(); !ok || q != 4 {
 		t.Errorf("the runtime reads %v, want the new group's own 4", q)
 	}
 }

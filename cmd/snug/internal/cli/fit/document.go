@@ -26,10 +26,10 @@ func LimitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 			Cores:            figure.Value(c.Cores),
 			Quota:            figure.Value(c.Quota),
 			Affinity:         figure.Value(c.Affinity),
-			Source:           source(c.Source),
+			Source:           source(c.QuotaSource),
 			Weight:           figure.Value(c.Weight),
 			Shares:           figure.Value(c.Shares),
-			Candidates:       append([]float64{}, c.Requests...),
+			Candidates:       append([]float64{}, c.RequestHints...),
 			Burst:            figure.Value(c.Burst),
 			Periods:          figure.Value(c.Throttle.Periods),
 			ThrottledPeriods: figure.Value(c.Throttle.Throttled),
@@ -38,10 +38,10 @@ func LimitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 		},
 		Memory: finding.Memory{
 			Hard:          figure.Value(m.Hard),
-			Source:        source(m.Source),
+			Source:        source(m.HardSource),
 			Soft:          figure.Value(m.Soft),
 			SoftSource:    source(m.SoftSource),
-			Shared:        m.Shared,
+			Shared:        m.HardShared,
 			Current:       figure.Value(m.Current),
 			SharedCurrent: figure.Value(m.SharedCurrent),
 			Host:          figure.Value(m.Host),
@@ -51,12 +51,12 @@ func LimitsDocument(l *limits.Limits, t finding.Target) *finding.Limits {
 				OOM: figure.Value(m.Events.OOM), OOMKills: figure.Value(m.Events.OOMKills)},
 			Pressure: pressure(&m.Pressure),
 		},
-		Unknown:  gaps(l.Unknown),
-		Mounts:   mounts(l.Unknown),
+		Unknown:  gaps(l.Gaps),
+		Mounts:   mounts(l.Gaps),
 		Warnings: warnings(l.Warnings),
 	}
-	if len(c.Requests) == 1 && c.Requests[0] > 0 {
-		d.CPU.Request.Know(c.Requests[0], "")
+	if len(c.RequestHints) == 1 && c.RequestHints[0] > 0 {
+		d.CPU.Request.Know(c.RequestHints[0], "")
 	}
 	if c.Cpuset != "" {
 		d.CPU.Cpuset = new(finding.UTF8(c.Cpuset))
@@ -83,18 +83,18 @@ func sourceOf(s limits.Source) finding.Source {
 }
 
 func pressure(p *limits.Pressure) *finding.Pressure {
-	if p.Some10.State != limits.Known && p.Full10.State != limits.Known {
+	if p.SomeAvg10.State != limits.Known && p.FullAvg10.State != limits.Known {
 		return nil
 	}
 	seconds := func(d time.Duration) float64 { return d.Seconds() }
-	return &finding.Pressure{Some10: figure.Value(p.Some10), Full10: figure.Value(p.Full10),
+	return &finding.Pressure{Some10: figure.Value(p.SomeAvg10), Full10: figure.Value(p.FullAvg10),
 		SomeTotal: seconds(p.SomeTotal), FullTotal: seconds(p.FullTotal)}
 }
 
 func gaps(list []limits.Gap) []finding.Gap {
 	out := []finding.Gap{}
 	for _, g := range list {
-		if !g.Other {
+		if !g.Redundant {
 			out = append(out, gap(&g))
 		}
 	}
@@ -105,7 +105,7 @@ func gaps(list []limits.Gap) []finding.Gap {
 func mounts(list []limits.Gap) *finding.Mounts {
 	var m *finding.Mounts
 	for i, g := range list {
-		if g.Other && !slices.ContainsFunc(list[:i], func(before limits.Gap) bool { return before.File == g.File }) {
+		if g.Redundant && !slices.ContainsFunc(list[:i], func(before limits.Gap) bool { return before.File == g.File }) {
 			m = cmp.Or(m, &finding.Mounts{})
 			if m.Count++; m.Count <= 3 {
 				m.First = append(m.First, gap(&g))
@@ -138,8 +138,8 @@ func planDocument(p *plan.Plan, in *plan.Input, t finding.Target) *finding.Plan 
 		GOGC:       finding.Percent{Reason: reasonOf(&p.GOGC, inNothing), Ignored: ignored(&p.GOGC, inNothing)},
 		Set:        []finding.Variable{},
 		Runtime:    runtimeOf(p, in, t.PID != nil),
-		Unknown:    gaps(in.Limits.Unknown),
-		Mounts:     mounts(in.Limits.Unknown),
+		Unknown:    gaps(in.Limits.Gaps),
+		Mounts:     mounts(in.Limits.Gaps),
 		Warnings:   warnings(p.Warnings),
 	}
 	if s := &p.GOMAXPROCS; !s.Leave {
@@ -213,7 +213,7 @@ func runtimeOf(p *plan.Plan, in *plan.Input, other bool) finding.Runtime {
 	var cores float64
 	limited := false
 	if level := plan.RuntimeLevel(c, in.Go); level != nil {
-		cores, limited = level.Go.Get()
+		cores, limited = level.GoQuota.Get()
 	}
 	quota, any := c.Quota.Get()
 	r.Automemlimit = in.Go.Automemlimit

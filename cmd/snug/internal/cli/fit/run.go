@@ -248,8 +248,8 @@ func (r *runCommand) environment(file, name string) ([]string, error) {
 	} else {
 		r.warn(p.Warnings)
 	}
-	for _, g := range in.Limits.Unknown {
-		if !r.json && !g.Other && (g.Field == "cpu.quota_cores" || g.Field == "memory.hard_bytes") {
+	for _, g := range in.Limits.Gaps {
+		if !r.json && !g.Redundant && (g.Field == "cpu.quota_cores" || g.Field == "memory.hard_bytes") {
 			r.ui.Note("warning: %s is unknown: %s, %s", g.Field, g.Why, g.File)
 		}
 	}

@@ -85,7 +85,7 @@ func ends(t *testing.T, text []byte) (now, planned knobs) {
 	}
 	in := plan.Input{Go: program}
 	in.Limits.CPU.Affinity = limits.Of(nodeCPUs)
-	in.Limits.CPU.Quota, in.Limits.CPU.Runtime = limits.NoLimit[float64](), &limits.CPULevel{Go: limits.NoLimit[float64]()}
+	in.Limits.CPU.Quota, in.Limits.CPU.RuntimeLevel = limits.NoLimit[float64](), &limits.CPULevel{GoQuota: limits.NoLimit[float64]()}
 	in.Limits.Memory.Hard, in.Limits.Memory.Soft = limits.NoLimit[int64](), limits.NoLimit[int64]()
 	plan.Confine(&in.Limits, float64(amount(cpu))/1000, amount(memory)/1000)
 	d := plan.Decide(&in)

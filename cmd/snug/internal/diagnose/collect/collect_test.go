@@ -93,7 +93,7 @@ func nameless(l *limits.Limits) string {
 	var b strings.Builder
 	b.WriteString(sourceDir.ReplaceAllString(summary, "$1"))
 	for _, level := range l.CPU.Levels {
-		cores, ok := level.Go.Get()
+		cores, ok := level.GoQuota.Get()
 		b.WriteString(path.Base(level.File) + " " + strings.Repeat("/", strings.Count(level.Level, "/")))
 		if ok {
 			b.WriteString(" seen by Go")
@@ -103,7 +103,7 @@ func nameless(l *limits.Limits) string {
 		}
 		b.WriteByte('\n')
 	}
-	for _, g := range l.Unknown {
+	for _, g := range l.Gaps {
 		why, _, _ := strings.Cut(g.Why, ":")
 		why, _, _ = strings.Cut(why, "/")
 		b.WriteString(g.Field + " " + why + "\n")

@@ -20,10 +20,10 @@ func oomKilled(before *limits.Limits) *limits.Limits {
 	}
 	m := &before.Memory
 	was, ok := m.Events.OOMKills.Get()
-	if !ok || m.Shared || m.Source.File == "" {
+	if !ok || m.HardShared || m.HardSource.File == "" {
 		return nil
 	}
-	dir := filepath.Dir(m.Source.File)
+	dir := filepath.Dir(m.HardSource.File)
 	for _, name := range []string{"memory.events", "memory.oom_control"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {

@@ -22,7 +22,7 @@ func TestOOMKilled(t *testing.T) {
 		}
 		before := func(kills int64) *limits.Limits {
 			l := &limits.Limits{}
-			l.Memory.Source.File = filepath.Join(dir, "memory.max")
+			l.Memory.HardSource.File = filepath.Join(dir, "memory.max")
 			l.Memory.Events.OOMKills = limits.Value[int64]{N: kills, State: limits.Known}
 			return l
 		}
@@ -30,7 +30,7 @@ func TestOOMKilled(t *testing.T) {
 			t.Errorf("%s: %+v", name, now)
 		}
 		shared := before(2)
-		shared.Memory.Shared = true
+		shared.Memory.HardShared = true
 		for why, l := range map[string]*limits.Limits{"no kill since": before(3), "a limit above": shared, "no limits": nil, "kills unknown": {}} {
 			if now := oomKilled(l); now != nil {
 				t.Errorf("%s, %s: %+v", name, why, now)

@@ -171,8 +171,8 @@ func (e *Examination) unlimited(f *rules.Facts, l *limits.Limits) {
 		return
 	}
 	why := "its cgroup cannot be read from here"
-	if l != nil && len(l.Unknown) > 0 {
-		why = l.Unknown[0].Why
+	if l != nil && len(l.Gaps) > 0 {
+		why = l.Gaps[0].Why
 	}
 	e.gap(strings.Join(what, " and "), why)
 }

@@ -136,7 +136,8 @@ func unsized(g *goproc.Facts, p *proc.Process, files *goproc.Cache) error {
 
 // OwnLimit reports whether the memory limit is the container's own, so that what is charged to it is the container's.
 func OwnLimit(l *limits.Limits) bool {
-	return l != nil && l.Memory.Hard.State == limits.Known && l.Memory.Soft.State == limits.Known && !l.Memory.Shared &&
+	return l != nil && l.Memory.Hard.State == limits.Known && l.Memory.Soft.State == limits.Known &&
+		!l.Memory.HardShared &&
 		!l.Memory.SoftShared &&
 		l.Memory.Unreclaimable.State == limits.Known
 }
@@ -144,7 +145,7 @@ func OwnLimit(l *limits.Limits) bool {
 // mates returns the number of other processes in the cgroup that sets the memory limit, as far as they are seen from
 // here and are not this one; and who shares it that does not belong there, "" = none.
 func mates(l *limits.Limits, pid int) (n int, shared string) {
-	text, _ := os.ReadFile(path.Join("/", path.Dir(l.Memory.Source.File), "cgroup.procs"))
+	text, _ := os.ReadFile(path.Join("/", path.Dir(l.Memory.HardSource.File), "cgroup.procs"))
 	for _, line := range strings.Fields(string(text)) {
 		switch other, _ := strconv.Atoi(line); other {
 		case 0, pid:

@@ -186,7 +186,7 @@ func TestEarlier(t *testing.T) {
 func TestMates(t *testing.T) {
 	dir := t.TempDir()
 	l := &limits.Limits{}
-	l.Memory.Source.File = dir[1:] + "/memory.max"
+	l.Memory.HardSource.File = dir[1:] + "/memory.max"
 	self := strconv.Itoa(os.Getpid())
 	for text, want := range map[string]struct {
 		n      int

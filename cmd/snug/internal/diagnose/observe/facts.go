@@ -74,21 +74,21 @@ func Facts(g *goproc.Facts, l *limits.Limits) *rules.Facts {
 	if g.GOMAXPROCS.Known() && mayInject(l, g.GOMAXPROCS.N) {
 		f.Injector = "CRI-O"
 	}
-	f.Quota = figure.Limit(c.Quota, c.Source)
+	f.Quota = figure.Limit(c.Quota, c.QuotaSource)
 	if part, ok := Throttled(nil, l); ok && f.Quota.Known() && c.Throttle.Periods.N >= minPeriods {
 		f.Ever = figure.New(part, "cpu.stat, "+strconv.FormatInt(c.Throttle.Periods.N, 10)+" periods of the group")
 	}
 	if len(c.Levels) > 0 {
 		f.OwnQuota = figure.Limit(c.Levels[0].Quota, c.Levels[0].Source)
 	}
-	f.Cores = figure.Limit(c.Cores, c.Source)
+	f.Cores = figure.Limit(c.Cores, c.QuotaSource)
 	if n, ok := c.Affinity.Get(); ok {
 		f.CPUs = figure.New(float64(n), "sched_getaffinity")
 	}
-	if level := c.Runtime; level != nil && level.CrashesGo {
+	if level := c.RuntimeLevel; level != nil && level.CrashesGo {
 		f.Crashes = figure.Of[float64]{N: 1, State: limits.Known, Source: level.File, Raw: level.Raw}
 	}
-	f.MemHard = figure.As[float64](figure.Limit(m.Hard, m.Source))
+	f.MemHard = figure.As[float64](figure.Limit(m.Hard, m.HardSource))
 	if n, ok := m.Unreclaimable.Get(); ok && f.MemHard.State != limits.None {
 		f.MemUsed = figure.New(float64(n), "memory.stat")
 	}
@@ -129,8 +129,8 @@ func mayInject(l *limits.Limits, n int) bool {
 		return false
 	}
 	request := 0.0 // the smallest that the weight may stand for
-	if len(l.CPU.Requests) > 0 {
-		request = slices.Min(l.CPU.Requests)
+	if len(l.CPU.RequestHints) > 0 {
+		request = slices.Min(l.CPU.RequestHints)
 	}
 	return float64(n) >= max(1, math.Ceil(request))
 }

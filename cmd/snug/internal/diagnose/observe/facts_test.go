@@ -71,8 +71,8 @@ func TestMissed(t *testing.T) {
 	of := func(quota float64, crashes bool) *limits.Limits {
 		l := &limits.Limits{}
 		l.CPU.Affinity = limits.Of(8)
-		l.CPU.Levels = []limits.CPULevel{{Quota: limits.Of(quota), Go: limits.Of(quota), CrashesGo: crashes}}
-		l.CPU.Runtime = &l.CPU.Levels[0]
+		l.CPU.Levels = []limits.CPULevel{{Quota: limits.Of(quota), GoQuota: limits.Of(quota), CrashesGo: crashes}}
+		l.CPU.RuntimeLevel = &l.CPU.Levels[0]
 		return l
 	}
 	for _, c := range []struct {
@@ -108,7 +108,7 @@ func TestMayInject(t *testing.T) {
 	const pods, id = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1b2c3d4e_1111_2222_3333_444455556666.slice/", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	of := func(group string, requests ...float64) *limits.Limits {
 		l := &limits.Limits{}
-		l.CPU.Levels, l.CPU.Requests, l.CPU.Quota.State = []limits.CPULevel{{Source: limits.Source{Level: group}}}, requests, limits.None
+		l.CPU.Levels, l.CPU.RequestHints, l.CPU.Quota.State = []limits.CPULevel{{Source: limits.Source{Level: group}}}, requests, limits.None
 		return l
 	}
 	crio := pods + "crio-" + id + ".scope"

@@ -42,10 +42,10 @@ func Row(g *goproc.Facts, l *limits.Limits, found []finding.Finding) finding.Pro
 	r.MemoryLimit.None()
 	r.Throttled.None()
 	if l != nil {
-		if q := figure.Limit(l.CPU.Quota, l.CPU.Source); q.Known() {
+		if q := figure.Limit(l.CPU.Quota, l.CPU.QuotaSource); q.Known() {
 			r.Quota = q
 		}
-		if m := figure.Limit(l.Memory.Hard, l.Memory.Source); m.Known() {
+		if m := figure.Limit(l.Memory.Hard, l.Memory.HardSource); m.Known() {
 			r.MemoryLimit = m
 		}
 		if share, ok := Throttled(nil, l); ok {
@@ -74,9 +74,9 @@ func Unsupported(g *goproc.Facts) finding.Unsupported {
 // same.
 func unreadLimits(l *limits.Limits) []finding.Gap {
 	var gaps []finding.Gap
-	for _, gap := range l.Unknown {
+	for _, gap := range l.Gaps {
 		names := map[string]string{"cpu.quota_cores": "quota_cores", "memory.hard_bytes": "memory_limit_bytes"}
-		if field := names[gap.Field]; field != "" && !gap.Other {
+		if field := names[gap.Field]; field != "" && !gap.Redundant {
 			gaps = append(gaps, finding.Gap{Field: field, File: finding.UTF8(gap.File), Why: finding.UTF8(gap.Why)})
 		}
 	}

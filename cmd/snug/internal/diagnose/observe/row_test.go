@@ -26,11 +26,11 @@ func TestRowLimits(t *testing.T) {
 	}{
 		{"a quota", limits.Of(2.0), nil, true, true, nil},
 		{"a quota, and a level unread", limits.Of(2.0), []limits.Gap{gap}, true, true, []finding.Gap{listed}},
-		{"none, and another mount unread", limits.NoLimit[float64](), []limits.Gap{{Field: gap.Field, File: "/x", Why: why, Other: true}}, false, true, nil},
+		{"none, and another mount unread", limits.NoLimit[float64](), []limits.Gap{{Field: gap.Field, File: "/x", Why: why, Redundant: true}}, false, true, nil},
 		{"none", limits.NoLimit[float64](), nil, false, true, nil},
 		{"unread", limits.Value[float64]{}, []limits.Gap{gap}, false, false, []finding.Gap{listed}},
 	} {
-		l := &limits.Limits{Unknown: c.unread}
+		l := &limits.Limits{Gaps: c.unread}
 		l.CPU.Quota, l.Memory.Hard = c.quota, limits.NoLimit[int64]()
 		r := Row(&goproc.Facts{Pid: 7}, l, nil)
 		var got []finding.Gap

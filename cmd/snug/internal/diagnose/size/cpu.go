@@ -60,8 +60,8 @@ func (a *answer) limit(n float64, of finding.Why) {
 	a.GOMAXPROCS, a.ByGo = finding.SizeValue{}, false
 	in := plan.Input{Go: plan.Go{Minor: s.Minor, Blind: !s.Aware}}
 	in.Limits.CPU.Quota = limits.Of(s.cores)
-	in.Limits.CPU.Runtime = &limits.CPULevel{Go: in.Limits.CPU.Quota}
-	in.Limits.CPU.Runtime125 = in.Limits.CPU.Runtime // if it had not found its quota, Aware would be false
+	in.Limits.CPU.RuntimeLevel = &limits.CPULevel{GoQuota: in.Limits.CPU.Quota}
+	in.Limits.CPU.RuntimeLevel125 = in.Limits.CPU.RuntimeLevel // if it had not found its quota, Aware would be false
 	in.Limits.CPU.Affinity = limits.Of(max(s.CPUs, int(s.cores)))
 	p := plan.Decide(&in)
 	a.GOMAXPROCS.Why = finding.Why{Code: finding.SizeByLimit, Detail: p.GOMAXPROCS.Code}

@@ -241,9 +241,9 @@ func TestSituations(t *testing.T) {
 			} else {
 				q, p, file, err := tightestCPU(s.FS, h.levels(), h.v1)
 				cores, limited := l.CPU.Quota.Get()
-				seen := limited && !strings.HasPrefix(l.CPU.Source.File, h.mount+"/") // limits sees more, through another mount
-				if err != nil || !seen && (limited != (q > 0) || limited && (float64(q)/float64(p) != cores || file != l.CPU.Source.File)) {
-					t.Errorf("%s: %d/%d from %q, %v, and limits says %v from %q", s.Name, q, p, file, err, l.CPU.Quota, l.CPU.Source.File)
+				seen := limited && !strings.HasPrefix(l.CPU.QuotaSource.File, h.mount+"/") // limits sees more, through another mount
+				if err != nil || !seen && (limited != (q > 0) || limited && (float64(q)/float64(p) != cores || file != l.CPU.QuotaSource.File)) {
+					t.Errorf("%s: %d/%d from %q, %v, and limits says %v from %q", s.Name, q, p, file, err, l.CPU.Quota, l.CPU.QuotaSource.File)
 				}
 			}
 			compared++

@@ -141,7 +141,7 @@ func tightestCPU(fsys fs.FS, levels []string, v1 bool) (quota, period int64, fil
 // visible: the limit may then be tighter, and nothing is proved. A mount that does not
 // show all it could is no error: the visible limits hold.
 func unread(l *limits.Limits, field string, state limits.State) error {
-	for _, g := range l.Unknown {
+	for _, g := range l.Gaps {
 		name := path.Base(g.File)
 		file := strings.HasPrefix(name, "cpu.") || strings.HasPrefix(name, "memory.")
 		if g.Field == field && (state == limits.Unknown || file) {

@@ -233,7 +233,7 @@ func readBackCPU(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, own 
 	c.CPUGroup = h.path
 	dir := h.dir()
 	if cores, ok := l.CPU.Quota.Get(); ok {
-		c.CPUs, c.CPUsFrom = cores, l.CPU.Source.File
+		c.CPUs, c.CPUsFrom = cores, l.CPU.QuotaSource.File
 		if own {
 			dir = path.Dir(c.CPUsFrom)
 		}
@@ -253,7 +253,7 @@ func readBackMemory(c *Confinement, fsys fs.FS, h hierarchy, l *limits.Limits, o
 	}
 	c.MemoryGroup = h.path
 	if n, ok := l.Memory.Hard.Get(); ok {
-		c.MemoryBytes, c.MemoryFrom = n, l.Memory.Source.File
+		c.MemoryBytes, c.MemoryFrom = n, l.Memory.HardSource.File
 	}
 	if own {
 		c.LimitBytes = c.MemoryBytes

@@ -41,7 +41,7 @@ func (l limited) enter() {
 func (l limited) leave()    { l.Release() }
 func (l limited) size() int { return l.Size() }
 
-func byLimiter() gate { return limited{limiter.Procs(1)} }
+func byLimiter() gate { return limited{limiter.NewProcs(1)} }
 
 // tasks runs n small tasks, each in a goroutine of its own.
 type tasks struct {

@@ -185,7 +185,7 @@ func (s *Scanner) samples(d *finding.Node) []snapshot.Sample {
 func addLimits(c *finding.Container, before, now *limits.Limits) {
 	defer func() {
 		finding.Settle(c, c.Unknown)
-		if now != nil && len(now.CPU.Requests) > 1 {
+		if now != nil && len(now.CPU.RequestHints) > 1 {
 			c.Request.Unknown("", "several requests give this weight")
 		}
 	}()
@@ -196,9 +196,10 @@ func addLimits(c *finding.Container, before, now *limits.Limits) {
 		return
 	}
 	cpu, m := &now.CPU, &now.Memory
-	c.Quota, c.Weight, c.Shares = figure.Limit(cpu.Quota, cpu.Source), figure.Value(cpu.Weight), figure.Value(cpu.Shares)
-	if len(cpu.Requests) == 1 && cpu.Requests[0] > 0 {
-		c.Request.Know(cpu.Requests[0], "")
+	c.Quota, c.Weight, c.Shares = figure.Limit(cpu.Quota,
+		cpu.QuotaSource), figure.Value(cpu.Weight), figure.Value(cpu.Shares)
+	if len(cpu.RequestHints) == 1 && cpu.RequestHints[0] > 0 {
+		c.Request.Know(cpu.RequestHints[0], "")
 	}
 	c.Periods, c.ThrottledPeriods = figure.Value(cpu.Throttle.Periods), figure.Value(cpu.Throttle.Throttled)
 	if c.ThrottledPeriods.Known() {
@@ -209,15 +210,15 @@ func addLimits(c *finding.Container, before, now *limits.Limits) {
 			c.Throttled.Know(share, "")
 		}
 	}
-	c.MemoryLimit, c.Memory = figure.Limit(m.Hard, m.Source), figure.Value(m.Current)
+	c.MemoryLimit, c.Memory = figure.Limit(m.Hard, m.HardSource), figure.Value(m.Current)
 	c.Unreclaimable, c.OOMKills = figure.Value(m.Unreclaimable), figure.Value(m.Events.OOMKills)
 	names := map[string]string{
 		"cpu.quota_cores": "quota_cores", "cpu.periods": "periods",
 		"memory.hard_bytes": "memory_limit_bytes", "memory.current_bytes": "memory_bytes",
 		"memory.unreclaimable_bytes": "memory_unreclaimable_bytes", "memory.events.oom_kills": "oom_kills",
 	}
-	for _, gap := range now.Unknown {
-		if field := names[gap.Field]; field != "" && !gap.Other {
+	for _, gap := range now.Gaps {
+		if field := names[gap.Field]; field != "" && !gap.Redundant {
 			c.Unknown = append(c.Unknown, finding.Gap{Field: field, File: finding.UTF8(gap.File), Why: finding.UTF8(gap.Why)})
 		}
 	}

@@ -89,9 +89,9 @@ func (g *group) read(tree fs.FS, anew, whole bool) *limits.Limits {
 			continue
 		}
 		if d := g.detail; whole {
-			g.detail = &detail{l.CPU.Weight, l.CPU.Shares, l.CPU.Requests, l.Memory.Events, l.Memory.Host}
+			g.detail = &detail{l.CPU.Weight, l.CPU.Shares, l.CPU.RequestHints, l.Memory.Events, l.Memory.Host}
 		} else {
-			l.CPU.Weight, l.CPU.Shares, l.CPU.Requests = d.weight, d.shares, d.requests
+			l.CPU.Weight, l.CPU.Shares, l.CPU.RequestHints = d.weight, d.shares, d.requests
 			l.Memory.Events, l.Memory.Host = d.events, d.host
 		}
 		return &l
