@@ -16,7 +16,7 @@ func TestTrouble(t *testing.T) {
 	for text, want := range map[string]string{
 		"cannot read the Secret a/b, trying again: GET /x: 401 Unauthorized":                  "the API server rejects the token",
 		"cannot read the Secret a/b, trying again: GET /x: 403 secrets is forbidden":          "a Role has to permit it",
-		"there is no webhook configuration named snug-webhook":                              "snug cluster webhook --register --namespace hook | kubectl apply -f -",
+		"there is no webhook configuration named snug-webhook":                                "snug cluster webhook --register --namespace hook | kubectl apply -f -",
 		`cannot write the Secret a/b, trying again: POST /x: 404 namespaces "hook" not found`: "kubectl create namespace hook",
 		"lookup x: no such host\nGET /x: EOF":                                                 "",
 	} {
