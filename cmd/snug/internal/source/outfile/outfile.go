@@ -6,12 +6,14 @@ package outfile
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/snug-go/snug/cmd/snug/internal/message"
@@ -50,7 +52,7 @@ func replace(name string, text []byte, check func(old *os.File) error) error {
 	}
 	defer p.close()
 	if p.direct != "" {
-		return os.WriteFile(p.direct, text, newMode)
+		return direct(p.direct, text)
 	}
 	flag := os.O_WRONLY
 	if check != nil {
@@ -89,6 +91,23 @@ func replace(name string, text []byte, check func(old *os.File) error) error {
 	}
 	if err == nil {
 		err = f.put(old, info)
+	}
+	return err
+}
+
+// direct writes to an open file by its name. What it holds stays: others may have written it.
+func direct(name string, text []byte) error {
+	for i, f := range []*os.File{1: os.Stdout, 2: os.Stderr} {
+		fd := "fd/" + strconv.Itoa(i)
+		if f != nil && (name == "/dev/"+filepath.Base(f.Name()) || name == "/dev/"+fd || name == "/proc/self/"+fd) {
+			_, err := f.Write(text)
+			return err
+		}
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, newMode)
+	if err == nil {
+		_, err = f.Write(text)
+		err = cmp.Or(err, f.Close())
 	}
 	return err
 }

@@ -167,7 +167,11 @@ func TestReplace(t *testing.T) {
 			if err != nil || info.Mode() != c.mode {
 				t.Fatalf("%v, %v; want mode %v", info, err, c.mode)
 			}
-			if text, _ := os.ReadFile(c.target); info.Mode().IsRegular() && string(text) != "new text" {
+			want := "new text"
+			if filepath.Base(c.target) == "open" { // what it holds stays
+				want = "old" + want
+			}
+			if text, _ := os.ReadFile(c.target); info.Mode().IsRegular() && string(text) != want {
 				t.Errorf("%q", text)
 			}
 		})
@@ -429,6 +433,29 @@ func TestTogether(t *testing.T) {
 	all.Wait()
 	if all := names(t, dir); len(all) != 4 {
 		t.Errorf("%q", all)
+	}
+}
+
+// TestOpenFile: what an open file holds stays, whatever name stands for it.
+func TestOpenFile(t *testing.T) {
+	for _, name := range []string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/fd/3"} {
+		for _, flag := range []int{os.O_APPEND, 0} {
+			file := filepath.Join(t.TempDir(), "out")
+			out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|flag, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.WriteString("first ")
+			cmd := asChild("replace " + name + " text")
+			cmd.Stdout, cmd.ExtraFiles = out, []*os.File{out}
+			if err := cmd.Run(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			out.Close()
+			if got, _ := os.ReadFile(file); string(got) != "first text" {
+				t.Errorf("%s: %q", name, got)
+			}
+		}
 	}
 }
 
