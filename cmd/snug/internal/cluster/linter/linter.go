@@ -7,6 +7,7 @@ package linter
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -167,6 +168,12 @@ func (l *Linter) walk(dir string) {
 		case yes && d.Type().IsRegular():
 			files++
 			l.Sources = append(l.Sources, lintSource{Path: path, root: dir, writable: true})
+		case yes:
+			if _, err := os.Stat(path); err != nil {
+				l.unread(path, message.Reason(err))
+			} else if d.Type()&fs.ModeSymlink == 0 {
+				l.unread(path, "not a regular file")
+			}
 		}
 		return nil
 	})
@@ -371,6 +378,9 @@ func (l *Linter) envFiles() {
 			}
 			text, err := envfiles.Read(context.Background(), path)
 			if err != nil {
+				if !errors.Is(err, fs.ErrNotExist) {
+					l.unread(path, strings.TrimPrefix(message.Reason(err), path+": "))
+				}
 				continue
 			}
 			file := manifest.ParseEnvFile(manifest.Text{Name: path, Text: []byte(text)})
