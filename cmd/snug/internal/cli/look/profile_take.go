@@ -144,6 +144,10 @@ func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ 
 		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)
 	}
 	defer sym.Close()
+	if s := p.First().State; s == 'T' || s == 't' { // proc_pid_stat(5)
+		return "", nil, message.Failed(target+": it is stopped, by SIGSTOP, a terminal or a debugger",
+			"kill -CONT "+strconv.Itoa(pid)+" continues it, if no debugger holds it")
+	}
 	raw, err := cpuprof.Capture(ctx, pid, o)
 	var denied *cpuprof.DeniedError
 	switch {
@@ -152,6 +156,13 @@ func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ 
 			"run it as root; or snug doctor "+strconv.Itoa(pid)+", which counts instead of sampling")
 	case err != nil:
 		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)
+	}
+	if end := map[cpuprof.Ended]string{cpuprof.Execed: "became another program",
+		cpuprof.Exited: "ended"}[raw.Ended]; end != "" {
+		target = fmt.Sprintf("%s, which %s after %.2g s", target, end, raw.Duration.Seconds())
+		if len(raw.Samples) == 0 {
+			return "", nil, message.Failed(target+", without a sample", "profile a process that goes on: snug ps lists them")
+		}
 	}
 	sampled, err := raw.Profile(sym)
 	return target, sampled, cmp.Or(err, sym.Err())
