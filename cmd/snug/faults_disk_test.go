@@ -64,8 +64,8 @@ func testFullDisks(t *testing.T, l *faultLab) {
 		{"benchfmt", []string{"--benchfmt", "disk/file"}, "cannot write disk/file: no space left on device$", "has room"},
 		{"page, a device", []string{"--html", "/dev/full"}, "cannot write /dev/full: no space left on device$", "has room"},
 		{"record, a device", []string{"--record", "/dev/full"}, "/dev/full: not a regular file$", "new file"},
-		{"record, a directory", []string{"--record", "disk"}, "disk$", "."},
-		{"page, a directory", []string{"--html", "disk"}, "disk$", "."},
+		{"record, a directory", []string{"--record", "disk"}, "cannot write disk: is a directory$", "."},
+		{"page, a directory", []string{"--html", "disk"}, "cannot write disk: is a directory$", "."},
 		{"page, in no directory", []string{"--html", "nowhere/page.html"}, "cannot write nowhere/page.html: no such file or directory$", "."},
 		{"benchfmt, in no directory", []string{"--benchfmt", "nowhere/file"}, "cannot write nowhere/file: no such file or directory$", "."},
 	} {

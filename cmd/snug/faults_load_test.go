@@ -79,7 +79,7 @@ func testLoadCommands(t *testing.T, l *faultLab) {
 		{"load counts nothing", "", "", `echo '{"operations":0,"errors":4,"error":"refused"}'`, `^the load command counted no operation of .*faulty: refused$`, byHand},
 		{"load never ends in the warm-up", "--timeout 200ms", "", "sleep 1000", `^the load command, in the warm-up, did not end in 250ms \(SNUG_SECONDS=0\.05 and 200ms more\)$`, "--timeout"},
 		{"load never ends", "--timeout 500ms", "", "test $SNUG_PHASE = warmup || sleep 1000", `^the load command did not end in 650ms \(SNUG_SECONDS=0\.15 and 500ms more\)$`, "--timeout"},
-		{"nothing listens there", "--ready 300ms --url tcp://127.0.0.1:1", "", "true", `faulty does not listen after 300ms, tcp://127\.0\.0\.1:1$`, "--ready"},
+		{"nothing listens there", "--ready 300ms --url tcp://127.0.0.1:1", "", "true", `^tcp://127\.0\.0\.1:1: .*faulty does not listen after 300ms$`, "--ready"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			at := address(t)
@@ -130,7 +130,7 @@ func testLoadCommands(t *testing.T, l *faultLab) {
 				if o := v.wait(t); sig == syscall.SIGKILL && o.code != 128+int(sig) {
 					t.Errorf("exit code %d", o.code)
 				} else if sig != syscall.SIGKILL {
-					o.fails(t, 130, "^interrupted, snug bench$", "--record")
+					o.fails(t, 130, "^snug bench: interrupted$", "--record")
 				}
 			})
 		}

@@ -86,7 +86,7 @@ func testInterrupts(t *testing.T, l *faultLab) {
 					t.Fatal(err)
 				}
 				o := v.wait(t)
-				o.fails(t, 130, "^interrupted, snug bench$", "^the same command resumes from record$")
+				o.fails(t, 130, "^snug bench: interrupted$", "^the same command resumes from record$")
 				if !s.measured {
 					if !strings.HasPrefix(o.stdout, errorDocument) {
 						t.Errorf("answers %q", o.stdout)
@@ -116,7 +116,7 @@ func testInterrupts(t *testing.T, l *faultLab) {
 			v.until(t, func() bool { return v.runs(tt.runs) })
 			syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT)
 			command, _, _ := strings.Cut(tt.args, " ")
-			v.wait(t).fails(t, 130, "^interrupted, snug "+command+"$", tt.hint)
+			v.wait(t).fails(t, 130, "^snug "+command+": interrupted$", tt.hint)
 		})
 	}
 	t.Run("search that has found something", func(t *testing.T) {
@@ -125,7 +125,7 @@ func testInterrupts(t *testing.T, l *faultLab) {
 		v.until(t, func() bool { return lines(log) >= 8 })
 		syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT)
 		o := v.wait(t)
-		o.fails(t, 130, "^interrupted, snug tune$", with)
+		o.fails(t, 130, "^snug tune: interrupted$", with)
 		d := new(finding.Tune)
 		if err := json.Unmarshal([]byte(o.stdout), d); err != nil || d.Complete || d.Confirm != nil || d.Environment != nil || len(d.Stages) == 0 {
 			t.Errorf("%v, answers %.200q", err, o.stdout)

@@ -154,7 +154,7 @@ func TestCommandThatCannotRun(t *testing.T) {
 		{"a directory", dir, 126, "hint: name a program"},
 		{"no known format", garbage, 126, "hint: a script needs"},
 		{"links in a circle", loop, 126, "hint: its symbolic links"},
-		{"no interpreter", script, 127, "/nonexistent/interpreter: no such file or directory\n"},
+		{"no interpreter", script, 127, "snug: error: /nonexistent/interpreter: interpreter of "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

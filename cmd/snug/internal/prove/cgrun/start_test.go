@@ -181,9 +181,9 @@ func TestScope(t *testing.T) {
 	for quirk, text := range map[string]string{
 		"refuse":     "systemd-run: Failed to connect to bus",
 		"no-quota":   "not confined as asked: quota 0",
-		"elsewhere":  "not put the child into a group",
+		"elsewhere":  "not put the child into its group",
 		"half-quota": "not confined as asked: quota 16665",
-		"no-weight":  "not confined as asked: CPU weight 10",
+		"no-weight":  ": CPU weight 10",
 	} {
 		c, err := try(quirk)
 		if err == nil || !strings.Contains(err.Error(), text) {

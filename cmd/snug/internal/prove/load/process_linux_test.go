@@ -193,7 +193,7 @@ func TestRealTimeRefused(t *testing.T) {
 	if err == nil || json.Unmarshal(out, &e) != nil {
 		t.Fatalf("%v, %q", err, out)
 	}
-	if e.Event != eventError || !strings.HasPrefix(e.Error, "cannot become real-time: operation not permitted") || !strings.Contains(e.Hint, "CAP_SYS_NICE") {
+	if e.Event != eventError || !strings.HasPrefix(e.Error, "cannot become real-time: sched_setattr: operation not permitted") || !strings.Contains(e.Hint, "CAP_SYS_NICE") {
 		t.Errorf("%+v", e)
 	}
 }

@@ -196,7 +196,7 @@ func TestCommandRealTimeRefused(t *testing.T) {
 	if err == nil {
 		t.Skip("real-time priority is permitted")
 	}
-	if !strings.Contains(err.Error(), "cannot become real-time: operation not permitted") || !strings.Contains(cgrun.Hint(err), "CAP_SYS_NICE") {
+	if !strings.Contains(err.Error(), "cannot become real-time: sched_setattr: operation not permitted") || !strings.Contains(cgrun.Hint(err), "CAP_SYS_NICE") {
 		t.Errorf("%v; %s", err, cgrun.Hint(err))
 	}
 }

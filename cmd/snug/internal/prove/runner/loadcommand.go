@@ -199,7 +199,7 @@ func (e *tooLongError) Unwrap() []error { return []error{&e.TargetError, errTooL
 
 // failedText describes a command that failed, with the end of its output.
 func failedText(name string, end ended, s *said) string {
-	text := name + " failed, " + end.how()
+	text := name + " failed: " + end.how()
 	if line := s.lastLine(); line != "" {
 		text += "; it said: " + line
 	}

@@ -68,14 +68,6 @@ func (m figure) log(r *finding.Run) (float64, bool) {
 	return -math.Log(*v), true
 }
 
-// value is the inverse of log.
-func (m figure) value(log float64) float64 {
-	if !m.More {
-		return math.Exp(log)
-	}
-	return math.Exp(-log)
-}
-
 func parseNumber(s string) (float64, bool) {
 	x, err := strconv.ParseFloat(s, 64)
 	return x, err == nil && x >= 0 && !math.IsInf(x, 1)
