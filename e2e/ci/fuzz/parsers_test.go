@@ -44,7 +44,6 @@ var others = []function{
 	{"cmd/snug/internal/process/holders", "Heap"},
 	{"cmd/snug/internal/process/holders", "Goroutines"},
 	{"cmd/snug/internal/process/proc", "presentIn"},
-	{"cmd/snug/internal/prove/cgrun", "sweepOne"},
 }
 
 // function is a function or a method of the repository, by its folder and name.

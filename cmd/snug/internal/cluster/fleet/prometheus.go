@@ -48,7 +48,7 @@ type Prometheus struct {
 func NewPrometheus(address string) (*Prometheus, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		what := "wrong value, --prometheus " + message.Typed(address)
+		what := "--prometheus " + message.Typed(address) + ": wrong value"
 		return nil, message.Usage(what, "write an address such as http://localhost:9090")
 	}
 	return &Prometheus{at: at, client: &http.Client{}}, nil
@@ -86,8 +86,8 @@ func (p *Prometheus) query(ctx context.Context, q string) ([]sample, error) {
 	try := message.Quote(at.Redacted())
 	at.RawQuery = url.Values{"query": {q}}.Encode()
 	failed := func(what string) error {
-		what = message.Cut(message.Clean(what), message.MaxShown) + ", " + message.Typed(p.at.Redacted())
-		return message.Failed("Prometheus does not answer: "+what, "curl "+try+" has to answer")
+		what = "Prometheus does not answer: " + message.Cut(message.Clean(what), message.MaxShown)
+		return message.Failed(message.Typed(p.at.Redacted())+": "+what, "curl "+try+" has to answer")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
