@@ -119,7 +119,7 @@ func TestBenchIn(t *testing.T) {
 
 			out.Reset()
 			cmd = snug(&out, "--load", "50%", "--", l.bin+"/snug", "version")
-			if cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(out.String(), "snug: error: a load for a program that is not a service") {
+			if cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(out.String(), ": a load for a program that is not a service") {
 				t.Errorf("%s\n%s", cmd.ProcessState, out.String())
 			}
 			left()

@@ -159,7 +159,7 @@ func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ 
 	}
 	if end := map[cpuprof.Ended]string{cpuprof.Execed: "became another program",
 		cpuprof.Exited: "ended"}[raw.Ended]; end != "" {
-		target = fmt.Sprintf("%s, which %s after %.2g s", target, end, raw.Duration.Seconds())
+		target = fmt.Sprintf("%s, which %s after %.1f s", target, end, raw.Duration.Seconds())
 		if len(raw.Samples) == 0 {
 			return "", nil, message.Failed(target+", without a sample", "profile a process that goes on: snug ps lists them")
 		}

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/lint"
 	"github.com/snug-go/snug/cmd/snug/internal/cluster/manifest"
@@ -168,7 +169,7 @@ func (l *Linter) walk(dir string) {
 		case yes && d.Type().IsRegular():
 			files++
 			l.Sources = append(l.Sources, lintSource{Path: path, root: dir, writable: true})
-		case yes:
+		case yes && !strings.HasPrefix(name, "."): // Emacs has a dangling link beside a file that it edits
 			if _, err := os.Stat(path); err != nil {
 				l.unread(path, message.Reason(err))
 			} else if d.Type()&fs.ModeSymlink == 0 {
@@ -378,7 +379,7 @@ func (l *Linter) envFiles() {
 			}
 			text, err := envfiles.Read(context.Background(), path)
 			if err != nil {
-				if !errors.Is(err, fs.ErrNotExist) {
+				if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 					l.unread(path, strings.TrimPrefix(message.Reason(err), path+": "))
 				}
 				continue

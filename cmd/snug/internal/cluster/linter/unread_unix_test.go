@@ -21,8 +21,8 @@ func TestUnread(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"folder": os.Mkdir(filepath.Join(dir, "folder"), 0o700), "pipe": syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600),
-		"b.yaml": syscall.Mkfifo(filepath.Join(dir, "b.yaml"), 0o600),
-		"c.yaml": os.Symlink("nowhere", filepath.Join(dir, "c.yaml")), "d.yaml": os.Symlink("d.yaml", filepath.Join(dir, "d.yaml")),
+		"b.yaml":   syscall.Mkfifo(filepath.Join(dir, "b.yaml"), 0o600),
+		".#c.yaml": os.Symlink("me@host.1", filepath.Join(dir, ".#c.yaml")), "c.yaml": os.Symlink("nowhere", filepath.Join(dir, "c.yaml")), "d.yaml": os.Symlink("d.yaml", filepath.Join(dir, "d.yaml")),
 	} {
 		if err != nil {
 			t.Fatal(name, err)

@@ -67,7 +67,7 @@ func readLoad(o *output, wall, window float64) (*loadResult, error) {
 	// With errors it may have ended early because the service did.
 	if res.Errors == 0 && span < leastShare*window {
 		return nil, &TargetError{
-			fmt.Sprintf("the load command loaded for %.2g s of a window of %g s", span, window),
+			fmt.Sprintf("the load command loaded for %.1f s of a window of %g s", span, window),
 			"it must load for SNUG_SECONDS, or with enough operations to fill them",
 		}
 	}

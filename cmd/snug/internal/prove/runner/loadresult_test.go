@@ -45,7 +45,7 @@ func TestReadLoad(t *testing.T) {
 		{"less than none", `{"operations": -8}`, "error: the load command printed -8 operations"},
 		{"errors less than none", `{"operations": 8, "errors": -1}`, "error: the load command printed -1 errors"},
 		{"no time", `{"operations": 8, "seconds": 0}`, "error: the load command printed 0 seconds"},
-		{"no time worth the name", `{"operations": 8, "seconds": 1e-300}`, "error: the load command loaded for 1e-300 s of a window of 4 s"},
+		{"no time worth the name", `{"operations": 8, "seconds": 1e-300}`, "error: the load command loaded for 0.0 s of a window of 4 s"},
 		{"an early end with errors", `{"operations": 8, "errors": 1, "seconds": 0.1}`, "8 ops, 1 errors, 0.1 s, 80/s, closed"},
 		{"mixed percentiles", `{"operations": 8, "p50_seconds": 0.3, "p99_seconds": 0.1}`, "error: the load command printed p50_seconds 0.3, above p99_seconds 0.1"},
 		{"milliseconds", `{"operations": 8, "p99_seconds": 12}`, "error: the load command printed p99_seconds 12, and took 4.00 s"},

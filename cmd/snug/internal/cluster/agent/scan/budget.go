@@ -33,6 +33,9 @@ var (
 	// kilobytes.
 	knownLook = proc.Amount{Bytes: 16 << 20, Calls: 1 << 12, Time: proc.OneLook.Time}
 	knownPart = proc.Amount{Bytes: 64 << 20, Calls: 1 << 15, Time: proc.OneLook.Time * 10}
+	// filesPart is for the pages of files of a pod, of which all pods have knownPart.
+	filesPart = proc.Amount{Bytes: knownPart.Bytes / podPart, Calls: knownPart.Calls / podPart,
+		Time: knownPart.Time / podPart}
 	// heapLook is for a heap profile, of which there is one in heapPace: it is no part of a sum either.
 	heapLook = proc.Amount{Bytes: 160 << 20, Calls: 1 << 16, Time: proc.OneLook.Time}
 )
@@ -72,7 +75,7 @@ func budgetsOf(ctx context.Context, whole bool) budgets {
 	return budgets{
 		ctx: ctx, share: share{proc.NewBudget(ctx, sum, nil), part, map[string]*proc.Budget{}},
 		known: share{nil, knownPart, map[string]*proc.Budget{}}, gaps: []finding.Gap{},
-		files: share{proc.NewBudget(ctx, knownPart, nil), knownPart, map[string]*proc.Budget{}},
+		files: share{proc.NewBudget(ctx, knownPart, nil), filesPart, map[string]*proc.Budget{}},
 	}
 }
 

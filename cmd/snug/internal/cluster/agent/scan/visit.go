@@ -333,8 +333,11 @@ func (s *Scanner) lookAtFiles(e *process) {
 		}
 		defer p.Close()
 		files, code, err := p.Files()
-		if err != nil {
-			return // what was known holds, and the next scan tries again
+		if err != nil { // what was known holds, and the next scan tries again, unless this is too much for any
+			if p.Budget().Spent() {
+				e.filesAt = at
+			}
+			return
 		}
 		e.files, e.code = float64(files), float64(code)
 		e.filesAt, e.filesFor = at, min(2*e.filesFor+10*time.Second, 10*time.Minute)
