@@ -261,7 +261,7 @@ func (l *lab) applied(t *testing.T) {
 	}
 	t.Cleanup(func() { run("delete") })
 	first, again := run("apply"), run("apply")
-	if lines := strings.Count(again, "\n"); lines != 8 || strings.Count(again, " unchanged\n") != lines || strings.Count(first, " created\n") != lines {
+	if lines := strings.Count(again, "\n"); lines != 7 || strings.Count(again, " unchanged\n") != lines || strings.Count(first, " created\n") != lines {
 		t.Errorf("first %s\nagain %s", first, again)
 	}
 }
