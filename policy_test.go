@@ -300,11 +300,11 @@ var mostLines = map[string]int{
 	"cmd/snug/vet/":               3089,
 	"cmd/snug/internal/cli/":      8660,
 	"cmd/snug/internal/cluster/":  19245,
-	"cmd/snug/internal/diagnose/": 8680,
+	"cmd/snug/internal/diagnose/": 8687,
 	"cmd/snug/internal/process/":  9738,
-	"cmd/snug/internal/profile/":  6007,
-	"cmd/snug/internal/prove/":    19929,
-	"cmd/snug/internal/report/":   12830,
+	"cmd/snug/internal/profile/":  6008,
+	"cmd/snug/internal/prove/":    19895,
+	"cmd/snug/internal/report/":   12826,
 	"cmd/snug/internal/source/":   2577,
 }
 
