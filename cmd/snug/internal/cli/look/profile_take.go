@@ -144,9 +144,9 @@ func capture(ctx context.Context, pid int, o cpuprof.Options) (target string, _ 
 		return "", nil, examine.LookFailure(strconv.Itoa(pid), err)
 	}
 	defer sym.Close()
-	if s := p.First().State; s == 'T' || s == 't' { // proc_pid_stat(5)
-		return "", nil, message.Failed(target+": it is stopped, by SIGSTOP, a terminal or a debugger",
-			"kill -CONT "+strconv.Itoa(pid)+" continues it, if no debugger holds it")
+	first := p.First()
+	if err := examine.Stopped(&first, target, pid); err != nil {
+		return "", nil, err
 	}
 	raw, err := cpuprof.Capture(ctx, pid, o)
 	var denied *cpuprof.DeniedError

@@ -125,13 +125,21 @@ func unsized(g *goproc.Facts, p *proc.Process, files *goproc.Cache) error {
 		return g.Err
 	case !g.Exe.IsGo:
 		return NewNotGo(p, files, g.Exe.What)
-	case g.Stat.State == 'T' || g.Stat.State == 't': // proc_pid_stat(5)
-		return message.Failed(observe.Name(g)+": it is stopped, by SIGSTOP, a terminal or a debugger",
-			"kill -CONT "+strconv.Itoa(g.Pid)+" continues it, if no debugger holds it")
-	case !g.HeapLive.Known() && g.Hint != "":
-		return message.Failed(observe.Name(g)+": its memory may not be read", g.Hint)
 	}
-	return nil
+	err := Stopped(&g.Stat, observe.Name(g), g.Pid)
+	if err == nil && !g.HeapLive.Known() && g.Hint != "" {
+		err = message.Failed(observe.Name(g)+": its memory may not be read", g.Hint)
+	}
+	return err
+}
+
+// Stopped returns the failure of a process that is stopped, nil = it is not.
+func Stopped(s *proc.Stat, name string, pid int) error {
+	if s.State != 'T' && s.State != 't' { // proc_pid_stat(5)
+		return nil
+	}
+	return message.Failed(name+": it is stopped, by SIGSTOP, a terminal or a debugger",
+		"kill -CONT "+strconv.Itoa(pid)+" continues it, if no debugger holds it")
 }
 
 // OwnLimit reports whether the memory limit is the container's own, so that what is charged to it is the container's.

@@ -81,8 +81,9 @@ func (s Sched) Spinning() float64 { return s.spinning / float64(s.Looks) }
 // Since Go 1.20 needspinning follows spinningthreads.
 const (
 	gcWord = "gc "
-	gcForm = `^gc # @#s [0-9]+%(?: \(checking for goroutine leaks\))?: [0-9.]+\+[0-9.]+\+[0-9.]+ ms clock, ` +
-		`#\+#/#/[0-9.]+\+# ms cpu, [0-9]+>[0-9]+># MB, # MB goal, [0-9]+ MB stacks, [0-9]+ MB globals, # P`
+	gcForm = `^gc # @#s [0-9]+%(?: \(checking for goroutine leaks\))?: #\+[0-9.]+\+# ms clock, ` +
+		`#\+#/#/#\+# ms cpu, [0-9]+>#># MB, # MB goal, `
+	gcSizes   = `[0-9]+ MB stacks, [0-9]+ MB globals, ` // not before Go 1.18
 	schedWord = "SCHED "
 	schedForm = `^SCHED #ms: gomaxprocs=# idleprocs=# threads=# spinningthreads=# `
 )
@@ -95,7 +96,11 @@ const (
 	maxCount   = 1<<32 - 1 // the runtime counts in int32 and uint32
 )
 
-var gcLines, schedLines = lines(gcForm), lines(schedForm)
+var (
+	gcLines    = lines(gcForm + gcSizes + "# P")
+	cycles     = lines(gcForm + "(?:" + gcSizes + ")?# P")
+	schedLines = lines(schedForm)
+)
 
 // lines returns an expression for a form, which is compiled when it is first used.
 func lines(form string) func() *regexp.Regexp {
@@ -136,8 +141,8 @@ func find(b []byte, n int, word string, line func() *regexp.Regexp, add func(num
 
 // addGC adds a line of gctrace, unless a number in it makes no sense.
 func (s *Summary) addGC(number []float64) {
-	n, at, cpu := number[0], number[1], number[2:6]
-	live, goal, procs := number[6], number[7], number[8]
+	n, at, cpu := number[0], number[1], []float64{number[4], number[5], number[6], number[8]}
+	live, goal, procs := number[10], number[11], number[12]
 	if n < 1 || n > maxCount || max(at, cpu[0]/1000, cpu[1]/1000, cpu[2]/1000, cpu[3]/1000) > maxSeconds ||
 		live >= noGoal || goal > maxMiB || procs < 1 || procs > maxProcs {
 		return
@@ -186,21 +191,17 @@ type Cycle struct {
 	Procs   int
 }
 
-// cycles is gcForm with the stops, idle marking and the heap at the end; before Go 1.18 lines have no stacks and
-// globals.
-var cycles = lines(`^gc # @[0-9.]+s [0-9]+%(?: \(checking for goroutine leaks\))?: #\+[0-9.]+\+# ms clock, ` +
-	`#\+#/#/#\+# ms cpu, [0-9]+>#>[0-9]+ MB, [0-9]+ MB goal, (?:[0-9]+ MB stacks, [0-9]+ MB globals, )?# P`)
-
 // ParseCycle returns the last collection in a line of a log; false = there is none.
 func ParseCycle(line []byte) (c Cycle, ok bool) {
 	if at := bytes.LastIndex(line, []byte(gcWord)); at >= 0 {
 		find(line[at:], 1, gcWord, cycles, func(n []float64) {
-			if ok = n[0] >= 1 && n[0] <= maxCount && n[9] >= 1 && n[9] <= maxProcs && n[8] < noGoal; !ok {
+			end, procs := n[9], n[12]
+			if ok = n[0] >= 1 && n[0] <= maxCount && procs >= 1 && procs <= maxProcs && end < noGoal; !ok {
 				return
 			}
-			c = Cycle{Number: uint32(n[0]), Stops: [2]float64{n[1] / 1000, n[2] / 1000}, HeapEnd: int64(n[8]) << 20,
-				Procs: int(n[9])}
-			for _, ms := range n[3:8] {
+			c = Cycle{Number: uint32(n[0]), Stops: [2]float64{n[2] / 1000, n[3] / 1000}, HeapEnd: int64(end) << 20,
+				Procs: int(procs)}
+			for _, ms := range n[4:9] {
 				c.CPU += ms / 1000
 			}
 		})
